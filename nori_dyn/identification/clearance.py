@@ -24,12 +24,13 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.loop import Loop
 from nori_dyn.descriptions.mjcf_model import rotation
 from nori_dyn.descriptions.surfaces import Solid
-from nori_dyn.identification.dependent_joints import MovingJoints
-from nori_dyn.identification.motion_gradient import Pullback
+from nori_dyn.identification.motion_function import MotionFunction, Pullback
+from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.io.extras import needed
-from nori_dyn.model.kinematics import Kinematics, positions
+from nori_dyn.model.kinematics import positions
 from nori_dyn.model.surface import box
 from nori_dyn.model.tree import WORLD, KinematicTree
+from nori_dyn.program.tracing import traced
 from nori_dyn.typing import Array, Floats, Indices
 
 REACH = 0.1
@@ -68,14 +69,22 @@ class Clearance:
 
     Attributes:
         joints: those that move.
-        scene: the shapes.
+        poses: of the links in the world (n_links, 12): place, and rotation row by row.
+        bodies: the link of each shape, or WORLD.
+        names: its name, for people.
+        mujoco, model, data: the module and what it computes with: the shapes as geoms.
         pairs: those of them that are to stay apart (n_pairs, 2).
         clearance: by how much [m].
         left_out: links that are nearer than that wherever the robot stands, in words.
     """
 
     joints: MovingJoints
-    scene: Scene
+    poses: MotionFunction
+    bodies: tuple[int, ...]
+    names: tuple[str, ...]
+    mujoco: Any
+    model: Any
+    data: Any
     pairs: Indices
     clearance: float
     left_out: tuple[str, ...] = ()
@@ -96,18 +105,21 @@ class Clearance:
         Raises:
             MissingExtraError: MuJoCo is not installed.
         """
-        tree = joints.tree
-        under = [] if floor is None else [_floor(tree, floor)]
-        names = ["the base" if solid.body == WORLD else tree.names[solid.body] for solid in own]
-        scene = Scene.of([*own, *under], [*names, "the floor"][: len(own) + len(under)], tree)
-        joined = _joined(tree, {solid.body for solid in own})
-        bodies, n = [solid.body for solid in own], len(own)
+        tree, n = joints.tree, len(own)
+        shapes = [*own, *([] if floor is None else [_floor(tree, floor)])]
+        names = ["the base" if solid.body == WORLD else tree.names[solid.body] for solid in own] + ["the floor"]
+        mujoco = needed("distances between the robot's shapes", "mjcf", "mujoco")
+        model = _model(mujoco, shapes)
+        bodies = tuple(solid.body for solid in shapes)
+        joined, moves = _joined(tree, set(bodies[:n])), _moves(joints)
         pairs = [(i, j) for i, j in combinations(range(n), 2) if frozenset((bodies[i], bodies[j])) not in joined]
-        pairs += [(i, n) for i in range(n) if under and bodies[i] not in (WORLD, *standing)]
-        moves = _moves(joints)
-        pairs = [(i, j) for i, j in pairs if moves[scene.bodies[i]] or moves[scene.bodies[j]]]
-        found = Clearance(joints, scene, np.array(pairs, dtype=np.intp).reshape(-1, 2), clearance)
-        return found._without_those_that_are_always_near() if pairs else None
+        pairs += [(i, n) for i in range(n) if floor is not None and bodies[i] not in (WORLD, *standing)]
+        pairs = [(i, j) for i, j in pairs if moves[bodies[i]] or moves[bodies[j]]]
+        if not pairs:
+            return None
+        poses = MotionFunction.of(traced(link_poses, tree, ("q", "qd", "qdd")), joints.moved)
+        parts = tuple(names), mujoco, model, mujoco.MjData(model), np.array(pairs, dtype=np.intp)
+        return Clearance(joints, poses, bodies, *parts, clearance)._without_those_that_are_always_near()
 
     def _without_those_that_are_always_near(self) -> Clearance:
         """Leave pairs out that are nearer in all random postures, or, of loops, where the robot stands: by design."""
@@ -124,20 +136,38 @@ class Clearance:
         return replace(self, pairs=self.pairs[~always], left_out=said)
 
     def _names(self, pair: int) -> str:
-        one, other = (self.scene.names[k] for k in self.pairs[pair])
+        one, other = (self.names[k] for k in self.pairs[pair])
         return f"{one} and {other}"
+
+    @cached_property
+    def _rotations(self) -> Floats:
+        """Of the shapes on their links (n, 3, 3)."""
+        return np.array([rotation(each) for each in self.model.geom_quat])
+
+    def _link_poses(self, q: Floats) -> tuple[Floats, Floats]:
+        """Place (N, n, 3) and rotation (N, n, 3, 3) of the link of each shape at configurations (N, nq)."""
+        rest = np.zeros((len(q), self.joints.tree.nv))
+        world = np.broadcast_to(np.append(np.zeros(3), np.eye(3)), (len(q), 1, 12))
+        poses = np.concatenate([self.poses(q, rest, rest), world], axis=1)[:, self.bodies]  # the world is last
+        return poses[:, :, :3], poses[:, :, 3:].reshape(*poses.shape[:2], 3, 3)
 
     def nearest(self, q: Floats, within: float, among: Indices | None = None) -> Nearest:
         """Pairs that are less far apart than that [m] at configurations (N, nq); of all when None."""
         among = np.arange(len(self.pairs)) if among is None else among
-        places, rotations = self.scene.poses(q)
+        r, R = self._link_poses(q)
+        places, rotations = r + (R @ self.model.geom_pos[:, :, None])[..., 0], R @ self._rotations
         one, other = self.pairs[among].T
         apart = np.linalg.norm(places[:, one] - places[:, other], axis=2)
-        sample, k = np.nonzero(apart < within + self.scene.radii[one] + self.scene.radii[other])
-        pair = among[k]
-        distance, ends = self.scene.distances(places, rotations, sample, self.pairs[pair], within)
+        sample, chosen = np.nonzero(apart < within + self.model.geom_rbound[one] + self.model.geom_rbound[other])
+        pair = among[chosen]
+        distance, ends, last = np.full(len(sample), np.inf), np.zeros((len(sample), 6)), -1
+        of, model, data = self.mujoco.mj_geomDistance, self.model, self.data
+        for k, (at, (i, j), own) in enumerate(zip(sample.tolist(), self.pairs[pair].tolist(), ends, strict=True)):
+            if at != last:
+                data.geom_xpos[:], data.geom_xmat[:], last = places[at], rotations[at].reshape(-1, 9), at
+            distance[k] = of(model, data, i, j, within, own)
         near = distance < within
-        return Nearest(sample[near], pair[near], distance[near], ends[near])
+        return Nearest(sample[near], pair[near], distance[near], ends[near].reshape(-1, 2, 3))
 
     def least(self, q: Floats) -> tuple[float, str]:
         """The least distance [m] at configurations (N, nq), and of which links; REACH, and none, if it is larger."""
@@ -146,10 +176,6 @@ class Clearance:
             return REACH, ""
         k = int(np.argmin(near.distance))
         return float(near.distance[k]), self._names(int(near.pair[k]))
-
-    def is_kept(self, q: Floats) -> bool:
-        """Whether all stay apart at configurations (N, nq); every eighth is looked at first."""
-        return not any(len(self.nearest(part, self.clearance).pair) for part in (q[::8], q))
 
     def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Pullback]:
         """The ratios (N, n_pairs), and their derivatives."""
@@ -160,42 +186,57 @@ class Clearance:
         def pullback(factors: Floats) -> Floats:
             pushes = -factors[near.sample, near.pair] / REACH
             used = np.flatnonzero(pushes)
-            found = np.zeros((3, n, len(self.joints.moved)))
-            if len(used):
-                found[0] = self._pulled(q, near.at(used), pushes[used])
-            return found
+            if not len(used):
+                return np.zeros((3, n, len(self.joints.moved)))
+            return self._pulled(q, near.at(used), pushes[used])
 
         return ratios, pullback
 
     def _pulled(self, q: Floats, near: Nearest, pushes: Floats) -> Floats:
-        """Derivatives (N, n_moved) of the sum of distances, each times a factor."""
-        tree, N = self.joints.tree, len(q)
-        between = near.ends[:, 1] - near.ends[:, 0]
-        normal = between / near.distance[:, None] * pushes[:, None]
-        wrench = np.zeros((tree.n_links + 1, N, 6))  # the world is last
+        """Derivatives (3, N, n_moved) of the sum of distances, each times a factor.
+
+        A point on a link is at r + R x in the world: a force f on it is one on r, and f x^T on R.
+        """
+        r, R = self._link_poses(q)
+        rest, by_poses = np.zeros((len(q), self.joints.tree.nv)), np.zeros((len(q), self.joints.tree.n_links + 1, 12))
+        force = (near.ends[:, 1] - near.ends[:, 0]) / near.distance[:, None] * pushes[:, None]
         for side, sign in ((0, -1.0), (1, 1.0)):
-            at = near.ends[:, side]
-            own = sign * np.concatenate([np.cross(at, normal), normal], axis=1)
-            np.add.at(wrench, (np.asarray(self.scene.bodies)[self.pairs[near.pair, side]], near.sample), own)
-        at_q = positions(tree, q.T)
-        X_0, found = at_q.X_0, np.zeros((N, tree.nv))
-        for i in reversed(range(tree.n_links)):
-            S = X_0[i].inverse()
-            for k in range(tree.joints[i].nv):
-                moved = S.apply_motion(np.broadcast_to(_column(at_q, i, k), (6, N)))
-                found[:, tree.v_slices[i].start + k] = np.sum(moved.T * wrench[i], axis=1)
-            wrench[tree.parents[i]] += wrench[i]
-        return found[:, self.joints.moved]
+            shape = near.sample, self.pairs[near.pair, side]
+            x = ((near.ends[:, side] - r[shape])[:, None] @ R[shape])[:, 0]
+            turning = (force[:, :, None] * x[:, None]).reshape(-1, 9)
+            at = near.sample, np.asarray(self.bodies)[shape[1]]
+            np.add.at(by_poses, at, sign * np.hstack([force, turning]))
+        return self.poses.pullback(q, rest, rest, by_poses[:, :-1].reshape(len(q), -1))
 
     def named(self, k: int, ratio: float) -> str:
         """What such a ratio means, in words."""
         return f"{self._names(k)} are {self.clearance + REACH * (1 - ratio):.3g} m apart, below zero where they overlap"
 
 
-def _column(at: Kinematics, i: int, k: int) -> Array:
-    """Column k of the motion subspace of a joint, (6, 1) or (6, N)."""
-    column = np.asarray(at.S[i])[:, k]
-    return column if column.ndim > 1 else column[:, None]
+def link_poses(tree: KinematicTree, q: Array, qd: Array, qdd: Array) -> Array:
+    """Place and rotation of each link in the world (n_links, 12), over expressions."""
+    X_0 = positions(tree, q).X_0
+    return np.array([[*X_0[i].r, *X_0[i].E.T.flat] for i in range(tree.n_links)], dtype=object)
+
+
+def _model(mujoco: Any, shapes: Sequence[Solid]) -> Any:
+    """Shapes as geoms of MuJoCo, one after the other."""
+    spec = mujoco.MjSpec()
+    for k, solid in enumerate(shapes):
+        quaternion = np.zeros(4)
+        mujoco.mju_mat2Quat(quaternion, np.asarray(solid.X.E, dtype=float).T.ravel())
+        place = {"pos": np.asarray(solid.X.r, dtype=float), "quat": quaternion}
+        if solid.kind == "mesh":
+            corners = np.unique(solid.triangles.reshape(-1, 3), axis=0)
+            shell = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+            spec.add_mesh(name=f"mesh{k}", uservert=corners.ravel().tolist(), inertia=shell)
+            spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=f"mesh{k}", **place)
+        else:
+            kind = getattr(mujoco.mjtGeom, f"mjGEOM_{solid.kind.upper()}")
+            halves = {"box": (0.5,) * 3, "cylinder": (1.0, 0.5), "capsule": (1.0, 0.5)}.get(solid.kind, (1.0,) * 3)
+            size = [f * s for f, s in zip(halves, solid.size, strict=False)]
+            spec.worldbody.add_geom(type=kind, size=[*size, *[0.0] * (3 - len(size))], **place)
+    return spec.compile()
 
 
 def _moves(joints: MovingJoints) -> dict[int, bool]:
@@ -233,78 +274,3 @@ def _floor(tree: KinematicTree, height: float) -> Solid:
     """The floor, across gravity."""
     E = level_axes(tree)
     return Solid(WORLD, Transform(E, E[2] * (height - FLOOR[2] / 2)), "box", tuple(FLOOR.tolist()), box(FLOOR))
-
-
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """Shapes as geoms of MuJoCo.
-
-    Attributes:
-        tree: the robot.
-        bodies: the link of each shape, or WORLD.
-        names: its name, for people.
-        mujoco, model, data: the module and what it computes with.
-    """
-
-    tree: KinematicTree
-    bodies: tuple[int, ...]
-    names: tuple[str, ...]
-    mujoco: Any
-    model: Any
-    data: Any
-
-    @staticmethod
-    def of(shapes: Sequence[Solid], names: Sequence[str], tree: KinematicTree) -> Scene:
-        """Make them of some shapes, which have names for people."""
-        mujoco = needed("distances between the robot's shapes", "mjcf", "mujoco")
-        spec = mujoco.MjSpec()
-        for k, solid in enumerate(shapes):
-            quaternion = np.zeros(4)
-            mujoco.mju_mat2Quat(quaternion, np.asarray(solid.X.E, dtype=float).T.ravel())
-            place = {"pos": np.asarray(solid.X.r, dtype=float), "quat": quaternion}
-            if solid.kind == "mesh":
-                corners = np.unique(solid.triangles.reshape(-1, 3), axis=0)
-                shell = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-                spec.add_mesh(name=f"mesh{k}", uservert=corners.ravel().tolist(), inertia=shell)
-                spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=f"mesh{k}", **place)
-            else:
-                kind = getattr(mujoco.mjtGeom, f"mjGEOM_{solid.kind.upper()}")
-                halves = {"box": (0.5,) * 3, "cylinder": (1.0, 0.5), "capsule": (1.0, 0.5)}.get(solid.kind, (1.0,) * 3)
-                size = [f * s for f, s in zip(halves, solid.size, strict=False)]
-                spec.worldbody.add_geom(type=kind, size=[*size, *[0.0] * (3 - len(size))], **place)
-        model = spec.compile()
-        data = mujoco.MjData(model)
-        return Scene(tree, tuple(solid.body for solid in shapes), tuple(names), mujoco, model, data)
-
-    @cached_property
-    def radii(self) -> Floats:
-        """Radius of a sphere about each shape (n,) [m]."""
-        return np.array(self.model.geom_rbound)
-
-    @cached_property
-    def _rotations(self) -> Floats:
-        return np.array([rotation(each) for each in self.model.geom_quat])
-
-    def poses(self, q: Floats) -> tuple[Floats, Floats]:
-        """Places (N, n, 3) and rotations (N, n, 3, 3) of the shapes in the world at configurations (N, nq)."""
-        X_0 = positions(self.tree, q.T).X_0
-        n = self.model.ngeom
-        places, rotations = np.zeros((len(q), n, 3)), np.zeros((len(q), n, 3, 3))
-        for k, body in enumerate(self.bodies):
-            E = np.asarray(X_0[body].E, dtype=float)
-            R = np.moveaxis(np.broadcast_to(E.reshape(3, 3, -1), (3, 3, len(q))), (0, 1, 2), (2, 1, 0))
-            places[:, k] = np.asarray(X_0[body].r).T + R @ self.model.geom_pos[k]
-            rotations[:, k] = R @ self._rotations[k]
-        return places, rotations
-
-    def distances(
-        self, places: Floats, rotations: Floats, sample: Indices, pairs: Indices, most: float
-    ) -> tuple[Floats, Floats]:
-        """Distances (n,) [m] up to some of pairs of shapes (n, 2), at samples (n,) in order, and nearest points."""
-        found, ends, last = np.full(len(sample), np.inf), np.zeros((len(sample), 6)), -1
-        of, model, data = self.mujoco.mj_geomDistance, self.model, self.data
-        for k, (at, (one, other)) in enumerate(zip(sample.tolist(), pairs.tolist(), strict=True)):
-            if at != last:
-                data.geom_xpos[:], data.geom_xmat[:], last = places[at], rotations[at].reshape(-1, 9), at
-            found[k] = of(model, data, one, other, most, ends[k])
-        return found, ends.reshape(-1, 2, 3)

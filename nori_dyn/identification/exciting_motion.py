@@ -16,11 +16,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import counted
+from nori_dyn.components.friction import sliding
 from nori_dyn.errors import FileFormatError, InputError
-from nori_dyn.identification.excitation import Excitation, excitation
-from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
-from nori_dyn.identification.motion_search import BestMotion, most_exciting
-from nori_dyn.identification.surroundings import Hold, Surroundings
+from nori_dyn.identification.base_parameters import base_parameters
+from nori_dyn.identification.limits import (
+    JointLimits,
+    MotionLimits,
+    PerJoint,
+    Positions,
+    motion_limits,
+    resting_posture,
+)
+from nori_dyn.identification.motion_information import (
+    MotionInformation,
+    criterion_named,
+    torque_sensors,
+    weights_of,
+)
+from nori_dyn.identification.motion_search import MotionSearch
+from nori_dyn.identification.motor_torques import MotorTorques
+from nori_dyn.identification.moving_joints import Hold, holds_of, moving_joints
+from nori_dyn.identification.regression import Regression
+from nori_dyn.identification.surroundings import Surroundings
 from nori_dyn.identification.trajectory import FourierSeries, Trajectory, is_number
 from nori_dyn.io.files import check_writable, drafted
 from nori_dyn.logs.fields import motion_schema
@@ -36,8 +53,8 @@ from nori_dyn.typing import Floats
 RATE = 100.0
 """Samples a second of the log that is to be, by default."""
 
-STARTS, STEPS = 3, 100
-"""Random motions that are improved, and steps of each before its multipliers are set."""
+STARTS = 3
+"""Random motions that are improved, by default."""
 
 ENDINGS = (".csv", ".csv.gz")
 """How the names of tables end."""
@@ -273,15 +290,65 @@ def exciting_motion(
     if not isinstance(robot, System):
         check_tree(robot, "nd.exciting_motion", "parameters")
     tree = robot.tree if isinstance(robot, System) else robot
-    around = Surroundings.of(contacts, shapes, floor, apart, ground_friction)
-    series = FourierSeries(duration, harmonics, at_rest)
+    holds, wanted = holds_of(contacts), (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    surroundings = Surroundings(holds, shapes, floor, apart, ground_friction)
+    series, judge = FourierSeries(duration, harmonics, at_rest), criterion_named(criterion)
     rate, starts = checked_rate(rate, series.duration), counted("starts", starts)
-    limits = {"position": position, "speed": speed, "acceleration": acceleration, "torque": torque}
-    wanted = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     with progress_bar(f"exciting {tree.name}", progress) as stage:
-        problem = excitation(robot, wanted, series, limits, criterion, joints, at, around, earlier, rate, seed, stage)
-        found = most_exciting(problem, starts, STEPS, seed, stage)
-    return _motion(problem, found, criterion)
+        moving, motors = moving_joints(robot, joints, at, holds)
+        limits = motion_limits(tree, moving.bodies, position, speed, acceleration, torque, moving.followers)
+
+        stage("equations")
+        read = motors if moving.dependents is not None else None
+        system = robot if isinstance(robot, System) else System(tree, torque_sensors(tree, read, holds))
+        regression = Regression.of(system.replace(sliding(tree)), wanted, seed)
+        stage("base parameters")
+        base = base_parameters(regression, moving.still_joints, seed)
+
+        stage("compiling")
+        weights = weights_of(regression)
+        information = MotionInformation.of(regression, base.independent, moving.moved, weights, rate * series.duration)
+        forces = MotorTorques.of(moving, motors, limits.torque)
+        clearance, balance, unknown = surroundings.constraints(moving)
+        each = JointLimits(moving, limits), forces, moving.dependents, balance, clearance  # the quickest first
+        constraints = tuple(constraint for constraint in each if constraint is not None)
+        rest = resting_posture(moving, limits, constraints, seed)
+        information = information.identifiable(moving, limits, rest, bool(moving.still_joints or holds), seed)
+        if not information.kept:
+            raise InputError(
+                "the motion of these joints identifies none of the requested parameters. Let other joints move, or "
+                "request other parameters: the report of `nd.identify` says which a motion identified."
+            )
+        if earlier is not None:
+            information = information.with_earlier(base, earlier)
+
+        search = MotionSearch(moving, series, limits, constraints, information, judge, rest)
+        found = search.best(starts, seed, stage)
+
+    F, units, kept = search.information_of(found.z), information.units, information.kept
+    fine = search.motion(found.z, search.fine)
+    sigmas = zip(regression.row_names, regression.reads, weights.tolist(), strict=True)
+    return ExcitingMotion(
+        trajectory=Trajectory(moving, forces, series, search.coefficients(found.z)),
+        limits=limits,
+        criterion=criterion,
+        value=found.value,
+        of_random=found.of_random,
+        condition=_condition(F),
+        condition_of_random=_condition(search.information_of(found.random)),
+        parameters=tuple(base.names[k] for k in kept),
+        combinations=tuple(base.combination(k) for k in kept),
+        units=tuple(base.parameters.each[base.independent[k]].unit for k in kept),
+        prior=(base.G @ base.parameters.prior)[kept],
+        covariance=(units @ np.linalg.pinv(F, hermitian=True) @ units.T)[np.ix_(kept, kept)],
+        unidentifiable=tuple(name for k, name in enumerate(base.names) if k not in kept),
+        sigmas={name: 1.0 / weight for name, reads, weight in sigmas if reads >= 0},
+        rate=rate,
+        evaluations=found.evaluations,
+        clearance=None if clearance is None else clearance.least(fine[0]),
+        balance=None if balance is None else float(balance.of_motion(*fine)[0].max()),
+        unknown=unknown,
+    )
 
 
 def check_table(path: Path) -> None:
@@ -309,34 +376,6 @@ def checked_rate(rate: Any, duration: float) -> float:
             f"{MOST_ROWS:,} are written."
         )
     return float(rate)
-
-
-def _motion(problem: Excitation, found: BestMotion, criterion: str) -> ExcitingMotion:
-    base, units, kept = problem.base, problem.information.units, list(problem.identifiable)
-    F, F_of_random = problem.information_of(found.z), problem.information_of(found.random)
-    fine = problem.motion(found.z, problem.fine)
-    near = None if problem.clearance is None else problem.clearance.least(fine[0])
-    return ExcitingMotion(
-        trajectory=Trajectory(problem.joints, problem.forces, problem.series, problem.coefficients(found.z)),
-        limits=problem.limits,
-        criterion=criterion,
-        value=found.value,
-        of_random=found.of_random,
-        condition=_condition(F),
-        condition_of_random=_condition(F_of_random),
-        parameters=tuple(base.names[k] for k in kept),
-        combinations=tuple(base.combination(k) for k in kept),
-        units=tuple(base.parameters.each[base.independent[k]].unit for k in kept),
-        prior=(base.G @ base.parameters.prior)[kept],
-        covariance=(units @ np.linalg.pinv(F, hermitian=True) @ units.T)[np.ix_(kept, kept)],
-        unidentifiable=tuple(name for k, name in enumerate(base.names) if k not in kept),
-        sigmas=problem.sigmas,
-        rate=problem.rate,
-        evaluations=found.evaluations,
-        clearance=near,
-        balance=None if problem.balance is None else float(problem.balance.of_motion(*fine)[0].max()),
-        unknown=problem.unknown,
-    )
 
 
 def _condition(F: Floats) -> float:

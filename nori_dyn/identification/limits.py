@@ -8,17 +8,18 @@ that reaches the largest speed in a quarter of a second; and any torque.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from nori_dyn.errors import InputError, UnknownModelNameError
-from nori_dyn.identification.dependent_joints import MovingJoints
-from nori_dyn.identification.motion_gradient import Pullback
+from nori_dyn.identification.motion_function import Pullback
+from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.identification.trajectory import is_number
+from nori_dyn.model.joints import DriveLimits
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 
@@ -36,6 +37,8 @@ TURNING_SPEED, SHIFTING_SPEED = 1.0, 0.25
 
 TIME_TO_SPEED = 0.25
 """Time [s] in which the largest speed is reached where nothing is known of accelerations."""
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +70,127 @@ class MotionLimits:
     def room(self) -> Floats:
         """How far each may go from there (n,)."""
         return (self.upper - self.lower) / 2
+
+
+def motion_limits(
+    tree: KinematicTree,
+    joints: Sequence[int],
+    position: Positions | None = None,
+    speed: PerJoint | None = None,
+    acceleration: PerJoint | None = None,
+    torque: PerJoint | None = None,
+    followers: Sequence[int] = (),
+) -> MotionLimits:
+    """Limits of a robot, of which some joints move.
+
+    Args:
+        tree: the robot.
+        joints: the bodies whose joints move independently, each of one freedom.
+        position: see `Positions`; positions that the model refuses stay refused.
+        speed: see `PerJoint`; the model's, or as above, where not given.
+        acceleration: likewise.
+        torque: likewise.
+        followers: the bodies of those that follow: with the limits of the model, and those given by name.
+
+    Raises:
+        UnknownModelNameError: a joint that does not move, or is none.
+        InputError: a limit that is not positive; positions that leave no room; a joint that shifts without end.
+    """
+    names, others = ([tree.joint_names[i] for i in bodies] for bodies in (joints, followers))
+    positions = _given("position", position, names, others, tree, _pair)
+    speeds = _given("speed", speed, names, others, tree, _number)
+    accelerations = _given("acceleration", acceleration, names, others, tree, _number)
+    rows = []
+    for i, name in zip((*joints, *followers), (*names, *others), strict=True):
+        follows, known = name in others, tree.drives.get(name, DriveLimits()).speed
+        usual = TURNING_SPEED if tree.joints[i].is_angular[0] else SHIFTING_SPEED
+        fastest = speeds.get(name, SHARE * known if follows or math.isfinite(known) else usual)
+        hardest = accelerations.get(name, math.inf if follows else fastest / TIME_TO_SPEED)
+        rows.append((*_positions(tree, i, positions.get(name), follows), fastest, hardest))
+    single = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if (joint.nq, joint.nv) == (1, 1)]
+    efforts, torques = _given("torque", torque, single, (), tree, _number), np.full(tree.nv, np.inf)
+    for name in single:
+        own = SHARE * tree.drives.get(name, DriveLimits()).effort
+        torques[tree.v_slices[tree.joint(name)]] = efforts.get(name, own)
+    lower, upper, speed_of, acceleration_of = np.array(rows).T
+    return MotionLimits((*names, *others), lower, upper, speed_of, acceleration_of, torques)
+
+
+def _given(
+    what: str,
+    given: Any,
+    names: Sequence[str],
+    others: Sequence[str],
+    tree: KinematicTree,
+    check: Callable[[str, str, Any], Value],
+) -> dict[str, Value]:
+    """The limit of each joint that has one, checked; of others only if they are named."""
+    if given is None:
+        return {}
+    each = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    for name in each:
+        if name not in (*names, *others):
+            raise UnknownModelNameError(
+                f"joint that moves, of a limit of {what},", name, (*names, *others), f"robot '{tree.name}'"
+            )
+    return {name: check(what, name, value) for name, value in each.items()}
+
+
+def _number(what: str, name: str, value: Any) -> float:
+    """Check a limit of a joint."""
+    if not is_number(value) or not value > 0 or (math.isinf(value) and what != "torque"):
+        raise InputError(f"the limit of {what} of joint '{name}' is {value!r:.40}: it must be a positive number.")
+    return float(value)
+
+
+def _pair(what: str, name: str, value: Any) -> tuple[float, float]:
+    """Check the limits of position of a joint."""
+    if is_number(value):
+        value = (-value, value)
+    if not isinstance(value, Iterable) or isinstance(value, str) or len(pair := tuple(value)) != 2:
+        raise InputError(
+            f"the limits of {what} of joint '{name}' are {value!r:.40}: give a number, or a smallest and a largest."
+        )
+    if not all(map(is_number, pair)) or not -math.inf < pair[0] < pair[1] < math.inf:
+        raise InputError(
+            f"the limits of {what} of joint '{name}' are {pair[0]!r:.20} and {pair[1]!r:.20}: the first must be "
+            "smaller than the second."
+        )
+    return float(pair[0]), float(pair[1])
+
+
+def _positions(tree: KinematicTree, i: int, given: tuple[float, float] | None, follows: bool) -> tuple[float, float]:
+    """Smallest and largest position of a joint."""
+    joint, name = tree.joints[i], tree.joint_names[i]
+    low, high = joint.room
+    if given is not None:
+        if not max(low, given[0]) < min(high, given[1]):
+            raise InputError(
+                f"the limits of position of joint '{name}', {given[0]:g} to {given[1]:g}, leave no room within those "
+                f"of the robot, {low:g} to {high:g}."
+            )
+        return max(low, given[0]), min(high, given[1])
+    if math.isfinite(high - low):
+        middle, room = (low + high) / 2, SHARE * (high - low) / 2
+        return middle - room, middle + room
+    if follows and math.isinf(low) and math.isinf(high):
+        return low, high
+    if not joint.is_angular[0]:
+        raise InputError(
+            f"joint '{name}' is prismatic, and the robot has no limits for it. Give some: "
+            f"position={{'{name}': (-0.1, 0.1)}} [m]."
+        )
+    return max(low, min(-math.pi, high - 2 * math.pi)), min(high, max(math.pi, low + 2 * math.pi))
+
+
+class MotionConstraint(Protocol):
+    """Limits of a motion. Laws: ratios are between -1 and 1 where they are kept; the pullback is their derivative."""
+
+    def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Pullback]:
+        """Ratios (N, n) of a motion of the whole robot, and their derivatives by the freedoms that move."""
+
+    def named(self, k: int, ratio: float) -> str:
+        """What the k-th ratio means, in words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,180 +233,50 @@ class JointLimits:
         return f"joint '{self.limits.joints[n]}' takes {abs(ratio):.3g} of what its limit of {what} leaves"
 
 
-def motion_limits(
-    tree: KinematicTree,
-    joints: Sequence[int],
-    position: Positions | None = None,
-    speed: PerJoint | None = None,
-    acceleration: PerJoint | None = None,
-    torque: PerJoint | None = None,
-    followers: Sequence[int] = (),
-) -> MotionLimits:
-    """Limits of a robot, of which some joints move.
-
-    Args:
-        tree: the robot.
-        joints: the bodies whose joints move independently, each of one freedom.
-        position: see `Positions`; positions that the model refuses stay refused.
-        speed: see `PerJoint`; the model's, or as above, where not given.
-        acceleration: likewise.
-        torque: likewise.
-        followers: the bodies of those that follow: with the limits of the model, and those given by name.
-
-    Raises:
-        UnknownModelNameError: a joint that does not move, or is none.
-        InputError: a limit that is not positive; positions that leave no room; a joint that shifts without end.
-    """
-    names, others = (tuple(tree.joint_names[i] for i in bodies) for bodies in (joints, followers))
-    given = {name: _pair(name, value) for name, value in _by_joint("position", position, names, tree, others).items()}
-    positions = [_positions(tree, i, given.get(tree.joint_names[i])) for i in joints]
-    positions += [_positions(tree, i, given.get(tree.joint_names[i]), follows=True) for i in followers]
-    lower, upper = np.array(positions).T
-    speeds = _numbers("speed", speed, names, tree, others)
-    accelerations = _numbers("acceleration", acceleration, names, tree, others)
-    for i, name in zip((*joints, *followers), (*names, *others), strict=True):
-        (usual,) = tree.joints[i].units(str(TURNING_SPEED), str(SHIFTING_SPEED))
-        known = tree.drives[name].speed if name in tree.drives else math.inf
-        speeds.setdefault(name, SHARE * known if math.isfinite(known) else float(usual) if name in names else math.inf)
-        accelerations.setdefault(name, speeds[name] / TIME_TO_SPEED if name in names else math.inf)
-    of_drives = {name: SHARE * drive.effort for name, drive in tree.drives.items()}
-    single = tuple(tree.joint_names[i] for i, joint in enumerate(tree.joints) if (joint.nq, joint.nv) == (1, 1))
-    efforts = of_drives | _numbers("torque", torque, single, tree)
-    torques = np.full(tree.nv, np.inf)
-    for name in single:
-        torques[tree.v_slices[tree.joint(name)]] = efforts.get(name, math.inf)
-    each = (*names, *others)
-    speeds_of, accelerations_of = (np.array([of[name] for name in each]) for of in (speeds, accelerations))
-    return MotionLimits(each, lower, upper, speeds_of, accelerations_of, torques)
-
-
-def _by_joint(
-    what: str, given: Any, names: Sequence[str], tree: KinematicTree, others: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The limit of each joint that has one; of others only if they are named."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        return dict.fromkeys(names, given)
-    for name in given:
-        if name not in (*names, *others):
-            raise UnknownModelNameError(
-                f"joint that moves, of a limit of {what},", name, (*names, *others), f"robot '{tree.name}'"
-            )
-    return dict(given)
-
-
-def _numbers(
-    what: str, given: PerJoint | None, names: Sequence[str], tree: KinematicTree, others: Sequence[str] = ()
-) -> dict[str, float]:
-    """Check a limit of each joint that has one."""
-    found = {}
-    for name, value in _by_joint(what, given, names, tree, others).items():
-        if not is_number(value) or not value > 0 or (math.isinf(value) and what != "torque"):
-            raise InputError(f"the limit of {what} of joint '{name}' is {value!r:.40}: it must be a positive number.")
-        found[name] = float(value)
-    return found
-
-
-def _pair(name: str, value: Any) -> tuple[float, float]:
-    """Check the limits of position of a joint."""
-    if is_number(value):
-        value = (-value, value)
-    if not isinstance(value, Iterable) or isinstance(value, str) or len(pair := tuple(value)) != 2:
-        raise InputError(
-            f"the limits of position of joint '{name}' are {value!r:.40}: give a number, or a smallest and a largest."
-        )
-    if not all(map(is_number, pair)) or not -math.inf < pair[0] < pair[1] < math.inf:
-        raise InputError(
-            f"the limits of position of joint '{name}' are {pair[0]!r:.20} and {pair[1]!r:.20}: the first must be "
-            "smaller than the second."
-        )
-    return float(pair[0]), float(pair[1])
-
-
-def _positions(
-    tree: KinematicTree, i: int, given: tuple[float, float] | None, follows: bool = False
-) -> tuple[float, float]:
-    """Smallest and largest position of a joint."""
-    joint, name = tree.joints[i], tree.joint_names[i]
-    low, high = joint.room
-    if given is not None:
-        if not max(low, given[0]) < min(high, given[1]):
-            raise InputError(
-                f"the limits of position of joint '{name}', {given[0]:g} to {given[1]:g}, leave no room within those "
-                f"of the robot, {low:g} to {high:g}."
-            )
-        return max(low, given[0]), min(high, given[1])
-    if follows and math.isinf(low) and math.isinf(high):
-        return low, high
-    if math.isinf(low) or math.isinf(high):
-        if not joint.is_angular[0]:
-            raise InputError(
-                f"joint '{name}' is prismatic, and the robot has no limits for it. Give some: "
-                f"position={{'{name}': (-0.1, 0.1)}} [m]."
-            )
-        low, high = max(low, min(-math.pi, high - 2 * math.pi)), min(high, max(math.pi, low + 2 * math.pi))
-        return low, high
-    middle, room = (low + high) / 2, SHARE * (high - low) / 2
-    return middle - room, middle + room
-
-
 POSTURES = 500
 """Random postures among which one is sought in which the robot can rest."""
 
 AT_REST = (0.9, 0.998)
 """The share of its limits that rest may need: of the posture that is wanted, and of one that has to do."""
 
-FAR = 1e6
-"""What ratios are where loops cannot be closed."""
 
-
-class MotionConstraint(Protocol):
-    """Limits of a motion. Laws: ratios are between -1 and 1 where they are kept; the pullback is their derivative."""
-
-    def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Pullback]:
-        """Ratios (N, n) of a motion of the whole robot, and their derivatives by the freedoms that move."""
-
-    def named(self, k: int, ratio: float) -> str:
-        """What the k-th ratio means, in words."""
-
-
-def resting_posture(limits: JointLimits, constraints: Sequence[MotionConstraint], seed: int) -> Floats:
+def resting_posture(
+    joints: MovingJoints, limits: MotionLimits, constraints: Sequence[MotionConstraint], seed: int
+) -> Floats:
     """Positions (n_joints,) of independent joints near the middle of their limits in which the robot can rest.
 
     Near those in which it stands still, where others follow.
 
     Args:
-        limits: those of the joints.
-        constraints: further ones.
+        joints: those that move.
+        limits: theirs.
+        constraints: all that motions keep, these limits first.
         seed: seed of the postures.
 
     Raises:
         InputError: there are none: torques are too small to hold the robot, or it touches itself or the floor.
     """
-    joints, n = limits.joints, len(limits.joints.bodies)
-    middle, room = limits.limits.middle[:n], limits.limits.room[:n]
+    n = len(joints.bodies)
+    middle, room = limits.middle[:n], limits.room[:n]
     drawn = np.random.default_rng(seed).uniform(-0.9, 0.9, (POSTURES, n))
     drawn[0] = 0.0
     drawn[1] = start = (joints.still[joints.of_q] - middle) / room
     wanted = drawn[0] if joints.dependents is None else start
     postures, rest = middle + room * drawn, np.zeros(drawn.shape)
-    q, qd, qdd = joints.whole(postures, rest, rest)
-    closed = np.isfinite(q).all(axis=1)
-    q, qd, qdd, postures, drawn = q[closed], qd[closed], qdd[closed], postures[closed], drawn[closed]
-    parts = [np.abs(each.of_motion(q, qd, qdd)[0]) for each in (limits, *constraints)]
+    whole = joints.whole(postures, rest, rest)
+    closed = np.isfinite(whole[0]).all(axis=1)
+    parts = [np.abs(each.of_motion(*(part[closed] for part in whole))[0]) for each in constraints]
     parts[0][:, :n] *= AT_REST[0]  # wherever they were drawn
-    loads = np.hstack(parts)
-    easy, hard = (np.flatnonzero(loads.max(axis=1, initial=0.0) <= share) for share in AT_REST)
-    fine = easy if len(easy) else hard
-    if not len(fine):
-        best = int(np.argmin(loads.max(axis=1)))
-        worst = [int(np.argmax(part[best])) if part.shape[1] else 0 for part in parts]
-        sizes = [part[best].max(initial=0.0) for part in parts]
-        k = int(np.argmax(sizes))
-        said = (limits, *constraints)[k].named(worst[k], sizes[k])
-        raise InputError(
-            f"the limits leave no posture in which robot '{joints.tree.name}' can rest: in the best of {POSTURES}, "
-            f"{said}. Raise its limit, or let the joints move where it is easier."
-        )
-    return np.asarray(postures[fine[int(np.argmin(np.abs(drawn[fine] - wanted).max(axis=1)))]])
+    loads, postures, away = np.hstack(parts), postures[closed], np.abs(drawn[closed] - wanted).max(axis=1)
+    for share in AT_REST:
+        fine = np.flatnonzero(loads.max(axis=1, initial=0.0) <= share)
+        if len(fine):
+            return np.asarray(postures[fine[int(np.argmin(away[fine]))]])
+    best = int(np.argmin(loads.max(axis=1)))
+    sizes = [part[best].max(initial=0.0) for part in parts]
+    k = int(np.argmax(sizes))
+    said = constraints[k].named(int(np.argmax(parts[k][best])), sizes[k])
+    raise InputError(
+        f"the limits leave no posture in which robot '{joints.tree.name}' can rest: in the best of {POSTURES}, "
+        f"{said}. Raise its limit, or let the joints move where it is easier."
+    )

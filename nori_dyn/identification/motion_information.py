@@ -19,21 +19,41 @@ derivatives are ours (tests/unit/identification/test_motion_information.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.linalg as la
 
+from nori_dyn.algebra.arrays import numeric
 from nori_dyn.algebra.derivatives import depends_on
+from nori_dyn.algebra.ranges import width
+from nori_dyn.algebra.ranks import independent_columns
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.identification.dependent_joints import MovingJoints
+from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.elimination import TOLERANCE
-from nori_dyn.identification.motion_gradient import MotionGradient, Pullback
-from nori_dyn.identification.regression import Regression, RegressorProgram
+from nori_dyn.identification.limits import MotionLimits
+from nori_dyn.identification.motion_function import MotionFunction, Pullback
+from nori_dyn.identification.moving_joints import Hold, MovingJoints
+from nori_dyn.identification.regression import Regression, RegressorLayout
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.joints import Free
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Floats
+
+OF_DRIVES = 0.01
+"""Standard deviation of torques that are read, as a share of what the drive can give; 1 N m or 1 N where not known."""
+
+EXACT = 1e4
+"""How many times as exact as readings rows count that hold exactly, such as that a joint has no motor."""
+
+STATES = 400
+"""Random states from which the sensitivity of readings to each parameter is taken."""
+
+DEPENDENT = 1e-9
+"""Share of a column that other columns leave of it below which it depends on them, where joints stand still."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,100 +61,133 @@ class MotionInformation:
     """Information that motions give of some parameters.
 
     Attributes:
-        program: the rows.
-        gradient: their derivatives, for factors of the entries.
-        columns: the parameters, by their indices.
+        entries: those of the rows W and N that are not zero.
+        layout: where they belong.
         weights: 1 / sigma of each row (n_rows,).
+        n_samples: of the log that is to be, which those of a motion stand for.
         units: what F is of (n_columns, n): the parameters are `units` times n numbers.
         earlier: R0 (rows, n), over these numbers; of no rows where nothing is known beforehand.
     """
 
-    program: RegressorProgram
-    gradient: MotionGradient
-    columns: tuple[int, ...]
+    entries: MotionFunction
+    layout: RegressorLayout
     weights: Floats
+    n_samples: float
     units: Floats
     earlier: Floats
 
     @staticmethod
     def of(
-        regression: Regression,
-        columns: Sequence[int],
-        joints: MovingJoints,
-        weights: Floats,
+        regression: Regression, columns: Sequence[int], moved: Sequence[int], weights: Floats, n_samples: float
     ) -> MotionInformation:
         """Compile it in SI units, with nothing known beforehand.
 
         Args:
             regression: the regression.
             columns: the parameters, by their indices; they must be identifiable one by one.
-            joints: those that move.
+            moved: the freedoms that move.
             weights: 1 / sigma of each row (n_rows,).
+            n_samples: of the log that is to be.
 
         Raises:
             InputError: a parameter whose rows depend on what the sensors read.
             CompilerError: as for `compile`.
         """
-        columns = tuple(columns)
-        place = {column: k for k, column in enumerate(columns)}
-        entries = [entry for (_, k), entry in regression.W.items() if k in place] + list(regression.N.values())
+        place, n = {column: k for k, column in enumerate(columns)}, len(columns)
+        W = {(row, place[k]): entry for (row, k), entry in regression.W.items() if k in place}
         _refuse_readings(regression, columns)
-        outputs = np.array(entries, dtype=object)
         inputs = {name: regression.inputs[name] for name in ("q", "qd", "qdd")}
-        traced = Traced("regressor", regression.system.tree, regression.graph, inputs, {"entries": outputs}, None, None)
-        gradient = MotionGradient.of(traced, joints.moved)
-        n = len(columns)
-        return MotionInformation(regression.program(columns), gradient, columns, weights, np.eye(n), np.zeros((0, n)))
+        outputs = {"entries": np.array([*W.values(), *regression.N.values()], dtype=object)}
+        traced = Traced("regressor", regression.system.tree, regression.graph, inputs, outputs, None, None)
+        layout = RegressorLayout(tuple(W), tuple(regression.N), (regression.n_rows, n, len(regression.unknowns)))
+        function = MotionFunction.of(traced, moved)
+        return MotionInformation(function, layout, weights, n_samples, np.eye(n), np.zeros((0, n)))
 
-    def rows(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
-        """Whitened rows W (N, rows, n) of N samples, of what F is of, and N (N, rows, unknowns)."""
-        y = np.zeros((len(q), len(self.program.function.inputs.y)))
-        W, N, _ = self.program(q, qd, qdd, y)
-        weights = self.weights[:, None]
-        return (weights * W) @ self.units, weights * N
+    def fitted(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
+        """Whitened rows V (N, rows, n) of N samples, wrenches fitted, and these C (N, unknowns, n)."""
+        W, N, _ = self.layout.dense(self.entries(q, qd, qdd))
+        W, N = (self.weights[:, None] * W) @ self.units, self.weights[:, None] * N
+        C = np.linalg.pinv(N, rcond=TOLERANCE) @ W if N.shape[2] else np.zeros((len(W), 0, W.shape[2]))
+        return W - N @ C, C
 
-    def left(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """Rows V (N, rows, n) of N samples, in which unknown wrenches are fitted."""
-        W, N = self.rows(q, qd, qdd)
-        return W - N @ _fitted(W, N)
-
-    def in_units(self, units: Floats) -> MotionInformation:
-        """Express it in n other numbers, of which the parameters are `units` (n_columns, n) times them."""
-        return replace(self, units=units, earlier=np.zeros((0, units.shape[1])))
-
-    def of_motion(self, q: Floats, qd: Floats, qdd: Floats, n: float) -> tuple[Floats, Pullback]:
+    def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Pullback]:
         """Information F (n, n) of a motion, and the pullback of derivatives by it to the freedoms that move.
 
         Args:
             q: the samples (N, nq).
             qd: their velocities (N, nv).
             qdd: their accelerations (N, nv).
-            n: how many samples of a log each stands for.
         """
-        W, N = self.rows(q, qd, qdd)
-        C = _fitted(W, N)
-        V = W - N @ C
-        flat = V.reshape(-1, V.shape[2])
+        V, C = self.fitted(q, qd, qdd)
+        n, flat = self.n_samples / len(q), V.reshape(-1, V.shape[2])
         F = self.earlier.T @ self.earlier + n * (flat.T @ flat)
 
         def pullback(G: Floats) -> Floats:
             of_W = 2.0 * n * self.weights[:, None] * (V @ G)
             of_N = -(of_W @ np.swapaxes(C, 1, 2))
             of_W = of_W @ self.units.T
-            layout = self.program.layout
-            at_W, at_N = (np.array(places, dtype=np.intp).reshape(-1, 2) for places in (layout.of_W, layout.of_N))
-            factors = np.hstack([of_W[:, at_W[:, 0], at_W[:, 1]], of_N[:, at_N[:, 0], at_N[:, 1]]])
-            return self.gradient(q, qd, qdd, factors)
+            at_W, at_N = (np.array(at, dtype=np.intp).reshape(-1, 2).T for at in (self.layout.of_W, self.layout.of_N))
+            factors = np.hstack([of_W[:, at_W[0], at_W[1]], of_N[:, at_N[0], at_N[1]]])
+            return self.entries.pullback(q, qd, qdd, factors)
 
         return F, pullback
 
+    @property
+    def kept(self) -> list[int]:
+        """The parameters of which F is, by their number."""
+        return np.flatnonzero(self.units.any(axis=1)).tolist()
 
-def _fitted(W: Floats, N: Floats) -> Floats:
-    """Wrenches C (N, unknowns, n) that make the rows W - N C least; the least of these."""
-    if not N.shape[2]:
-        return np.zeros((len(W), 0, W.shape[2]))
-    fitted: Floats = np.linalg.pinv(N, rcond=TOLERANCE) @ W
-    return fitted
+    def identifiable(
+        self, joints: MovingJoints, limits: MotionLimits, rest: Floats, is_special: bool, seed: int
+    ) -> MotionInformation:
+        """The information of parameters that motions identify, in units of what moves the readings alike.
+
+        Args:
+            joints: those that move.
+            limits: theirs.
+            rest: positions (n_joints,) about which they move.
+            is_special: whether others stand still, here and not just anywhere, where fewer may be identifiable.
+            seed: seed of the states.
+        """
+        n = len(joints.bodies)
+        rng, shape = np.random.default_rng(seed), (STATES, n)
+        q = limits.middle[:n] + limits.room[:n] * rng.uniform(-1, 1, shape)
+        qd, qdd = (limit[:n] * rng.uniform(-1, 1, shape) for limit in (limits.speed, limits.acceleration))
+        way = np.ones((STATES, 1))
+        while np.isnan((whole := joints.whole(rest + way * (q - rest), qd, qdd))[0]).any():
+            way[np.isnan(whole[0]).any(axis=1)] /= 2
+        rows = self.fitted(*whole)[0].reshape(-1, self.units.shape[1])
+        size = np.linalg.norm(rows, axis=0)
+        kept = np.flatnonzero(size > DEPENDENT * size.max(initial=0.0))
+        if is_special and len(kept):
+            kept = np.sort(kept[independent_columns(rows[:, kept], DEPENDENT)])
+        units = np.zeros((len(size), len(kept)))
+        units[kept, np.arange(len(kept))] = np.sqrt(STATES) / size[kept]
+        return replace(self, units=units, earlier=np.zeros((0, len(kept))))
+
+    def with_earlier(self, base: BaseParameters, earlier: Any) -> MotionInformation:
+        """Add the information of an earlier log, a square root over base parameters or over all.
+
+        Raises:
+            InputError: a square root of another width, or of other combinations of parameters.
+        """
+        R0 = numeric("earlier", earlier)
+        n, n_all = len(base.independent), len(base.parameters)
+        if R0.ndim != 2 or R0.shape[1] not in (n, n_all) or not np.isfinite(R0).all():
+            raise InputError(
+                f"earlier has shape {R0.shape}: expected a square root (rows, {n}) of the information of the base "
+                f"parameters, or (rows, {n_all}) of all parameters, of finite numbers."
+            )
+        if R0.shape[1] == n_all and n_all != n:
+            independent = R0[:, list(base.independent)]
+            others = R0[:, list(base.dependent)] - independent @ base.K
+            if np.abs(others).max(initial=0.0) > 1e-6 * np.abs(R0).max(initial=0.0):
+                raise InputError(
+                    "earlier has information on combinations that this motion does not identify: use the same robot, "
+                    "sensors and moving joints for both."
+                )
+            R0 = independent
+        return replace(self, earlier=R0 @ self.units)
 
 
 def _refuse_readings(regression: Regression, columns: Sequence[int]) -> None:
@@ -142,7 +195,7 @@ def _refuse_readings(regression: Regression, columns: Sequence[int]) -> None:
     y = [x.index for x in regression.inputs["y"]]
     wanted = set(columns)
     entries = {place: entry for place, entry in regression.W.items() if place[1] in wanted}
-    depends = depends_on(regression.graph, [*entries.values(), *regression.N.values()], y)
+    depends = depends_on(regression.graph, [*entries.values()], y)
     for (row, column), entry in entries.items():
         if depends[entry.index]:
             raise InputError(
@@ -150,6 +203,52 @@ def _refuse_readings(regression: Regression, columns: Sequence[int]) -> None:
                 "is known after the motion only: no motion can be chosen for it. Leave gains out; those that excite "
                 "inertias and friction serve them as well."
             )
+
+
+def weights_of(regression: Regression) -> Floats:
+    """Weights 1 / sigma of the rows; without a sigma, as the most exact row that has one, or 1."""
+    known: dict[str, float] = {}
+    for row in regression.system.sensor_rows:
+        if width(row.weights):
+            sizes = regression.system.weights[list(row.weight_of_rows)]
+            known.update(zip(row.component_names, np.sqrt(sizes).tolist(), strict=True))
+    most = max((known[name] for name in regression.row_names if name in known), default=1.0)
+    exact = [reads < 0 and is_exact for reads, is_exact in zip(regression.reads, regression.is_exact, strict=True)]
+    usual = np.where(exact, EXACT * most, most)
+    return np.array([known.get(name, size) for name, size in zip(regression.row_names, usual, strict=True)])
+
+
+def torque_sensors(
+    tree: KinematicTree, motors: Collection[int] | None = None, contacts: Mapping[str, Hold] | None = None
+) -> SensorSet:
+    """Sensors of the torques of motors on a robot that touches only what it stands on, or what holds its base.
+
+    Args:
+        tree: the robot.
+        motors: the freedoms that have one; all of joints when None.
+        contacts: frames that stand, and how; where none do, something holds a floating base.
+    """
+    entries: list[dict[str, Any]] = [{"type": "joint_acceleration", "joints": "all"}]
+    for joint, name, s in zip(tree.joints, tree.joint_names, tree.v_slices, strict=True):
+        if joint.nv and (s.start in motors if motors is not None else not isinstance(joint, Free)):
+            effort = tree.drives[name].effort if name in tree.drives else np.inf
+            sigma = OF_DRIVES * effort if np.isfinite(effort) else 1.0
+            entries.append({"type": "joint_torque", "joints": [name], "sigma": sigma})
+        elif joint.nv and (contacts or not isinstance(joint, Free)):
+            entries.append({"type": "joint_torque", "joints": [name], "value": 0})
+    held = [name for name, joint in zip(tree.names, tree.joints, strict=True) if isinstance(joint, Free)]
+    if contacts:
+        held = sorted({tree.names[tree.frame(name).link] for name in contacts})
+        entries += [
+            {"type": "external_wrench", "links": [tree.names[tree.frame(name).link]], "frame": name, "value": 0}
+            | {"components": ["mx", "my", "mz"]}
+            for name, how in contacts.items()
+            if how == "point"
+        ]
+    links = {"except": held} if held else "all"
+    if len(held) < tree.n_links:
+        entries.append({"type": "external_wrench", "links": links, "value": 0})
+    return SensorSet.from_dict({"name": "joint torques", "measurements": entries})
 
 
 Criterion: TypeAlias = Callable[[Floats], tuple[float, Floats]]

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import nori_dyn as nd
-from nori_dyn.identification import exciting_motion, motion_search
+from nori_dyn.identification import motion_search
 from tests.peers import pin
 from tests.robots import ROBOTS, Pinocchio, load
 from tests.standing import forces_of_contacts
@@ -59,7 +59,7 @@ def test_a_humanoid_stands_in_balance(name, monkeypatch):
         at[tree.q_slices[tree.joint(joint)]] = q
     legs = [joint for joint in tree.joint_names if joint.startswith(tuple({each[:6] for each in bent}))]
     monkeypatch.setattr(motion_search, "RANDOM", 20)
-    monkeypatch.setattr(exciting_motion, "STEPS", 20)
+    monkeypatch.setattr(motion_search, "STEPS", 20)
     options = {"joints": [*legs, *others], "at": at, "contacts": soles, "shapes": ROBOTS[name], "starts": 1}
     masses = [f"m:{link}" for link in tree.names]
     peer, t = Pinocchio.of(name, "floating", tree), np.linspace(0, 3, 301)

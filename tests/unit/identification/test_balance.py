@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.identification.clearance import level_axes
-from nori_dyn.identification.dependent_joints import MovingJoints
+from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.identification.surroundings import SHARE, Balance, sole
 from tests.peers import pin
 from tests.robots import Pinocchio, load
@@ -36,7 +36,7 @@ def heavy(seed: int) -> Balance:
 @pytest.mark.parametrize("seed", range(6))
 def test_faces_are_those_of_what_forces_of_contacts_add_up_to(seed):
     balance, rng, n_within = heavy(seed), np.random.default_rng(seed), 0
-    axes = level_axes(balance.joints.tree)
+    axes = level_axes(robot().replace(gravity=tuple(-9.81 * UP)))
     weight = np.concatenate([np.cross(np.mean([each.mean(axis=0) for each in soles(seed)], axis=0), UP), UP])
     within = [each.mean(axis=0) + SHARE * (each - each.mean(axis=0)) for each in soles(seed)]
     for size in np.repeat([0.02, 0.1, 0.3], 40):
@@ -72,4 +72,4 @@ def test_the_wrench_of_the_ground_is_pinocchios_rate_of_momentum():
         pin.computeCentroidalMomentumTimeVariation(peer.model, peer.data, *peer.state(q, qd, qdd))
         force = peer.data.dhg.linear - pin.computeTotalMass(peer.model) * peer.model.gravity.linear
         couple = peer.data.dhg.angular + np.cross(peer.data.com[0], force)
-        assert_close(balance.value(q, qd, qdd), np.concatenate([couple, force]), PEER)
+        assert_close(balance.wrench.value(q, qd, qdd), np.concatenate([couple, force]), PEER)

@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.descriptions.surfaces import solids
 from nori_dyn.identification.clearance import REACH, Clearance
-from nori_dyn.identification.dependent_joints import MovingJoints
+from nori_dyn.identification.moving_joints import MovingJoints
 from tests.oracles import poses
 
 coal = pytest.importorskip("coal")
@@ -76,7 +76,7 @@ def by_coal(tree: nd.KinematicTree, q: np.ndarray, height: float = 0.1) -> dict[
 def test_distances_are_those_of_coal(arm):
     clearance = clearance_of(arm, floor=0.1)
     tree, seen = clearance.joints.tree, 0
-    names = [frozenset(clearance.scene.names[k] for k in pair) for pair in clearance.pairs]
+    names = [frozenset(clearance.names[k] for k in pair) for pair in clearance.pairs]
     assert set(names) == set(by_coal(tree, np.zeros(4)))
     Q = tree.random_configurations(300, 0)
     near = clearance.nearest(Q, 0.3)

@@ -5,7 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, InputError, UnknownModelNameError, UnknownNameError, WrongKindError
-from nori_dyn.identification.excitation import torque_sensors
+from nori_dyn.identification.motion_information import torque_sensors
 from nori_dyn.model.closure import gap_rate, gaps
 from nori_dyn.model.joints import DriveLimits, Free, Revolute, Spherical
 from nori_dyn.model.kinematics import positions

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from nori_dyn.identification.dependent_joints import MovingJoints
 from nori_dyn.identification.limits import JointLimits, MotionConstraint, motion_limits
+from nori_dyn.identification.motor_torques import MotorTorques
+from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.identification.surroundings import Balance
-from nori_dyn.identification.trajectory import MotorTorques
 from tests.standing import robot
-from tests.unit.identification import test_dependent_joints, test_motor_torques
-from tests.unit.identification.test_dependent_joints import following, motions
+from tests.unit.identification import test_motor_torques, test_moving_joints
+from tests.unit.identification.test_moving_joints import following, motions
 
 STEP = 1e-5
 
 
 def of_loops(name: str) -> tuple[MovingJoints, MotionConstraint, float]:
     """How near joints that follow get to a singular position."""
-    tree, driven = (make() if callable(make) else make for make in test_dependent_joints.ROBOTS[name])
+    tree, driven = (make() if callable(make) else make for make in test_moving_joints.ROBOTS[name])
     of = following(tree, driven)
     return MovingJoints(of.tree, tuple(tree.joint(each) for each in driven), of.rest, of), of, 1e-3
 
@@ -44,7 +44,7 @@ def on_legs(kind: str) -> tuple[MovingJoints, MotionConstraint, float]:
 @pytest.mark.parametrize(
     ("made", "name"),
     [
-        *((of_loops, name) for name in test_dependent_joints.ROBOTS),
+        *((of_loops, name) for name in test_moving_joints.ROBOTS),
         *((of_motors, name) for name in test_motor_torques.ROBOTS),
         *((on_legs, kind) for kind in ("limits", "torques", "balance")),
     ],

@@ -10,7 +10,6 @@ from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.motion_information import CRITERIA, MotionInformation
 from nori_dyn.identification.regression import Regression
-from nori_dyn.identification.trajectory import MovingJoints
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 
 READ = ACCELERATIONS, {**TORQUES, "sigma": 0.5}
@@ -32,8 +31,7 @@ def information_of(arm, wanted=("inertias", "viscous:*")):
     found = Regression.of(nd.System(tree, sensor_set(*measurements)), wanted)
     weights = np.linspace(1.0, 2.0, found.n_rows)
     columns = base_parameters(found).independent
-    joints = MovingJoints(tree, tuple(range(tree.n_links)), tree.neutral_configuration())
-    return found, MotionInformation.of(found, columns, joints, weights)
+    return found, MotionInformation.of(found, columns, range(tree.nv), weights, 60.0)
 
 
 def states(nv, seed=0, n=30):
@@ -45,13 +43,13 @@ def test_unknown_wrenches_are_fitted(arm):
     found, information = information_of(arm())
     assert len(found.unknowns) == (1 if arm is held_at_its_tip else 0)
     q, qd, qdd = states(found.system.tree.nv)
-    program = found.program(information.columns)
+    program = found.program(base_parameters(found).independent)
     W, N, _ = program(q, qd, qdd, np.zeros((len(q), found.system.ny)))
     D, expected = np.diag(information.weights), 0.0
     for W_k, N_k in zip(W, N, strict=True):
         left = D @ W_k - D @ N_k @ np.linalg.lstsq(D @ N_k, D @ W_k)[0]
-        expected = expected + 3.0 * left.T @ left
-    F, _ = information.of_motion(q, qd, qdd, 3.0)
+        expected = expected + 60.0 / len(q) * left.T @ left
+    F, _ = information.of_motion(q, qd, qdd)
     np.testing.assert_allclose(F, expected, atol=1e-9 * np.abs(expected).max())
 
 
@@ -60,15 +58,15 @@ def test_unknown_wrenches_are_fitted(arm):
 def test_derivatives_are_those_of_differences(arm, name):
     """Central differences of order 4 of the whole criterion, along random directions of q, qd and qdd at once."""
     found, information = information_of(arm())
-    n = len(information.columns)
+    n = len(information.units)
     rng = np.random.default_rng(1)
-    information = replace(information.in_units(np.diag(rng.uniform(0.5, 2, n))), earlier=rng.normal(size=(2, n)))
+    information = replace(information, units=np.diag(rng.uniform(0.5, 2, n)), earlier=rng.normal(size=(2, n)))
     state, h = states(found.system.tree.nv), 1e-4
 
     def value(at):
-        return CRITERIA[name](information.of_motion(*at, 2.0)[0])[0]
+        return CRITERIA[name](information.of_motion(*at)[0])[0]
 
-    F, pullback = information.of_motion(*state, 2.0)
+    F, pullback = information.of_motion(*state)
     by_motion = pullback(CRITERIA[name](F)[1])
     for _ in range(3):
         d = rng.normal(size=state.shape)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import InputError
-from nori_dyn.identification.dependent_joints import MovingJoints
-from nori_dyn.identification.trajectory import MotorTorques
+from nori_dyn.identification.motor_torques import MotorTorques
+from nori_dyn.identification.moving_joints import MovingJoints
 from tests import mechanisms
 from tests.in_pinocchio import constrained_dynamics
-from tests.unit.identification.test_dependent_joints import following, motions
+from tests.unit.identification.test_moving_joints import following, motions
 
 ROBOTS = {
     "five_bar": (mechanisms.five_bar, ["l_crank", "r_crank"], []),

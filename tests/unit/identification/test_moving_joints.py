@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.components import Coupling
-from nori_dyn.identification.dependent_joints import DependentJoints
+from nori_dyn.identification.moving_joints import DependentJoints
 from nori_dyn.model.closure import closed, gap_rate, gaps
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import autotree

@@ -1,4 +1,4 @@
-"""Joints that follow others, so that loops, couplings and contacts that stand stay closed.
+"""Joints that move independently, and those that follow, so that loops, couplings and contacts that stand stay closed.
 
 With gaps g(q) of the loops and J = [J_i J_d] by the independent freedoms and those that depend on them,
 
@@ -10,32 +10,40 @@ Derivatives by the motion are those of the implicit function. With lambda the de
 move, multipliers mu follow one after the other from J_d^T mu = what is left of lambda_d, for qdd, qd and q: each is one
 sweep over the rows J qdd + dJ/dt qd, as J qd is what they are at the acceleration qd without velocity.
 
-Source: RBDA ch. 8.3 for the equations; the derivatives are ours (tests/unit/identification/test_dependent_joints.py).
+Source: RBDA ch. 8.3 for the equations; the derivatives are ours (tests/unit/identification/test_moving_joints.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.algebra.ranges import numbers
+from nori_dyn.algebra.arrays import checked
+from nori_dyn.algebra.ranges import numbers, width
 from nori_dyn.algebra.ranks import independent_columns
 from nori_dyn.algebra.spatial import matvec
-from nori_dyn.errors import InputError
-from nori_dyn.identification.motion_gradient import MotionGradient, Pullback
-from nori_dyn.model.closure import CLOSED, TIGHT, gap_rate, gaps
+from nori_dyn.components.loop import Loop
+from nori_dyn.errors import InputError, UnknownModelNameError
+from nori_dyn.identification.motion_function import MotionFunction, Pullback
+from nori_dyn.measurements.binding import scalar_rows
+from nori_dyn.model.closure import CLOSED, TIGHT, closed, gap_rate, gaps
 from nori_dyn.model.kinematics import link_motion, moving, positions
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import WORLD, Frame, KinematicTree
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import RESULT, jacobian, traced
+from nori_dyn.system.builder import System
 from nori_dyn.system.parts import parts_of
 from nori_dyn.tables import listed
 from nori_dyn.typing import Array, Booleans, Floats, Indices
+
+Hold: TypeAlias = Literal["pose", "point"]
+"""How a contact stands: flat, or on a point about which it turns."""
 
 DEPENDENT = 1e-6
 """Share of a column of J that other columns leave of it below which it depends on them."""
@@ -78,7 +86,6 @@ class DependentJoints:
         gap: from q to g and its derivatives (rows, 1 + nv).
         jacobian: J (rows, nv) at q, and unused velocities and accelerations.
         rows: J qdd + dJ/dt qd.
-        sweep: their derivatives by the freedoms that move, for factors.
     """
 
     tree: KinematicTree
@@ -88,8 +95,7 @@ class DependentJoints:
     rest: Floats
     gap: CompiledFunction
     jacobian: CompiledFunction
-    rows: CompiledFunction
-    sweep: MotionGradient
+    rows: MotionFunction
 
     @staticmethod
     def of(
@@ -136,28 +142,27 @@ class DependentJoints:
                 "move, lock some, or begin `at` a configuration where loops are not singular."
             )
         independent = tuple(k for k in may if k not in dependent)
-        moved = (*independent, *dependent)
-        function = traced(closing_rows, tree, ("q", "qd", "qdd"))
-        sweep = MotionGradient.of(function, moved)
         kept = tuple(sorted(_independent_columns(J[:, dependent].T, [], range(len(J)))))
         gap = traced(lambda tree, q: gaps(positions(tree, q)), tree, ("q",))
         (of_q,) = jacobian(gap, ["q"], "reverse").outputs.values()
         gap = replace(gap, outputs={"gap": np.column_stack([gap.outputs[RESULT], of_q])})
-        slopes = jacobian(function, ["qdd"], "reverse")
-        programs = CompiledFunction(gap), CompiledFunction(slopes), CompiledFunction(function)
-        found = DependentJoints(tree, independent, tuple(dependent), kept, rest, *programs, sweep)
-        if independent and not found._closed(found.near(NEARBY))[1].any():
+        rows = traced(closing_rows, tree, ("q", "qd", "qdd"))
+        found = DependentJoints(
+            tree,
+            independent,
+            tuple(dependent),
+            kept,
+            rest,
+            CompiledFunction(gap),
+            CompiledFunction(jacobian(rows, ["qdd"], "reverse")),
+            MotionFunction.of(rows, (*independent, *dependent)),
+        )
+        if independent and not found._closed(found._near(NEARBY))[1].any():
             raise InputError(
                 f"robot '{tree.name}': loops, couplings and contacts cannot be closed next to the configuration `at` "
                 "which it stands: it is singular, as of legs that are stretched or parallel. Begin at another one."
             )
         return found
-
-    def near(self, size: float) -> Floats:
-        """Random configurations (N, nq) next to rest, of independent joints."""
-        q = np.tile(self.rest, (len(self.moved), 1))
-        q[:, self._of_q] += size * np.random.default_rng(0).uniform(-1, 1, (len(q), len(self._of_q)))
-        return q
 
     @cached_property
     def moved(self) -> Indices:
@@ -179,11 +184,17 @@ class DependentJoints:
         J_i, J_d = self._J(Q)
         of_i, of_d = list(self.independent), list(self.dependent)
         Qd[:, of_d] = -_solved(J_d, _times(J_i, qd[:, of_i]))
-        turning = np.asarray(self.rows.batch(Q, Qd, 0 * Qdd))[:, self.kept]
+        turning = self.rows(Q, Qd, 0 * Qdd)[:, self.kept]
         Qdd[:, of_d] = -_solved(J_d, _times(J_i, qdd[:, of_i]) + turning)
         for part in (Q, Qd, Qdd):
             part[~is_closed] = np.nan
         return Q, Qd, Qdd
+
+    def _near(self, size: float) -> Floats:
+        """Random configurations (N, nq) next to rest, of independent joints."""
+        q = np.tile(self.rest, (len(self.moved), 1))
+        q[:, self._of_q] += size * np.random.default_rng(0).uniform(-1, 1, (len(q), len(self._of_q)))
+        return q
 
     def _closed(self, q: Floats) -> tuple[Floats, Booleans]:
         """Closed configurations (N, nq) with the independent joints of some, and which were found."""
@@ -201,18 +212,14 @@ class DependentJoints:
                     -_solved(gap[:, :, 1:][:, :, self.dependent], gap[:, :, 0]), -STEP, STEP
                 )
                 Q = self.tree.integrate(Q.T, step.T).T
-        others = [k for s, v in self._slices for k in numbers(s) if not np.isin(numbers(v), self.moved).any()]
-        Q[:, self._of_q], Q[:, others] = q[:, self._of_q], q[:, others]
+        Q[:, self._of_q] = q[:, self._of_q]
         return Q, np.abs(gaps(positions(self.tree, Q.T))).max(axis=0, initial=0.0) <= CLOSED
 
     @cached_property
     def _of_q(self) -> list[int]:
         """Numbers in q of the independent joints."""
-        return [s.start for k in self.independent for s, v in self._slices if v.start == k]
-
-    @cached_property
-    def _slices(self) -> tuple[tuple[slice, slice], ...]:
-        return tuple(zip(self.tree.q_slices, self.tree.v_slices, strict=True))
+        places = {v.start: s.start for s, v in zip(self.tree.q_slices, self.tree.v_slices, strict=True) if width(v)}
+        return [places[k] for k in self.independent]
 
     def _move(self, Q: Floats, way: Floats) -> None:
         """Move independent joints, and those that follow to the first order."""
@@ -243,7 +250,7 @@ class DependentJoints:
             mu = _solved(np.swapaxes(J_d, 1, 2), by[k][:, n:])
             found.append(by[k][:, :n] - _times(np.swapaxes(J_i, 1, 2), mu))
             if k:
-                by[:k] -= self.sweep(q, rate, change, self._on_kept(mu))[:k]
+                by[:k] -= self.rows.pullback(q, rate, change, self._on_kept(mu))[:k]
         return np.array(found[::-1])
 
     def turned(self, q: Floats, x: Floats, velocity: Floats) -> Floats:
@@ -254,7 +261,7 @@ class DependentJoints:
         """Derivatives (3, N, n_moved) by q alone of J times velocities (N, n_moved), for factors (N, rows)."""
         whole, none = np.zeros((len(q), self.tree.nv)), np.zeros((len(q), self.tree.nv))
         whole[:, self.moved] = velocity
-        found = self.sweep(q, none, whole, self._on_kept(factors))
+        found = self.rows.pullback(q, none, whole, self._on_kept(factors))
         found[1:] = 0.0
         return found
 
@@ -271,7 +278,7 @@ class DependentJoints:
 
     def _on_kept(self, factors: Floats) -> Floats:
         """Factors (N, rows) of all rows, of those of rows that are kept."""
-        found = np.zeros((len(factors), self.rows.outputs.size))
+        found = np.zeros((len(factors), self.rows.value.outputs.size))
         found[:, self.kept] = factors
         return found
 
@@ -340,6 +347,14 @@ class MovingJoints:
         return self.of_v if self.dependents is None else self.dependents.moved.tolist()
 
     @cached_property
+    def still_joints(self) -> tuple[str, ...]:
+        """The names of joints that stand still."""
+        names, slices = self.tree.joint_names, self.tree.v_slices
+        return tuple(
+            name for name, s in zip(names, slices, strict=True) if width(s) and not set(numbers(s)) & set(self.moved)
+        )
+
+    @cached_property
     def followers(self) -> tuple[int, ...]:
         """Bodies whose joints, of one freedom, follow."""
         single = [i for i, joint in enumerate(self.tree.joints) if (joint.nq, joint.nv) == (1, 1)]
@@ -358,3 +373,95 @@ class MovingJoints:
     def pullback(self, q: Floats, qd: Floats, qdd: Floats, by: Floats) -> Floats:
         """Derivatives (3, N, n_joints) by independent joints, of those by all that move (3, N, n_moved)."""
         return by if self.dependents is None else self.dependents.pullback(q, qd, qdd, by)
+
+
+def moving_joints(
+    robot: KinematicTree | System, names: Sequence[str] | None, at: Any, contacts: Mapping[str, Hold]
+) -> tuple[MovingJoints, set[int]]:
+    """Joints that move and that follow, and the freedoms of motors.
+
+    Args:
+        robot: the robot, or a system, whose sensors say where there are no motors.
+        names: of joints that may move independently; all of one freedom when None.
+        at: the configuration (nq,) of what stands still, near which loops are closed; neutral when None.
+        contacts: frames that stand there, and how.
+
+    Raises:
+        UnknownModelNameError: a joint or frame that the robot does not have.
+        InputError: none moves, or one of several freedoms; see `DependentJoints.of`.
+        NotClosedError: loops that cannot be closed.
+    """
+    tree = robot.tree if isinstance(robot, System) else robot
+    bodies, motors = _named(tree, names), _motors(robot)
+    still = tree.neutral_configuration() if at is None else tree.normalised(checked("at", at, (tree.nq,)))
+    still = closed(tree, still) if tree.closing_parts else still
+    dependents = DependentJoints.of(standing(tree, contacts, still), bodies, motors, still)
+    if dependents is not None:
+        bodies = tuple(i for i in bodies if tree.v_slices[i].start in dependents.independent)
+        if not isinstance(robot, System) and len(motors) == sum(j.nv == 1 for j in tree.joints) and not contacts:
+            motors = set(dependents.independent)
+        if not bodies:
+            raise InputError(f"robot '{tree.name}': loops and contacts leave no joint that moves independently.")
+    return MovingJoints(tree, bodies, still, dependents), motors
+
+
+def holds_of(contacts: Sequence[str] | Mapping[str, Hold]) -> dict[str, Hold]:
+    """How each contact stands: flat where only its name is given.
+
+    Raises:
+        InputError: a contact that stands in no such way.
+    """
+    names = [contacts] if isinstance(contacts, str) else contacts
+    found: dict[str, Hold] = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, "pose")
+    for name, how in found.items():
+        if how not in ("pose", "point"):
+            raise InputError(f"contact '{name}' stands in no way called {how!r}: say 'pose' (flat) or 'point'.")
+    return found
+
+
+def standing(tree: KinematicTree, contacts: Mapping[str, Hold], still: Floats) -> KinematicTree:
+    """The robot with contacts as loops that hold frames where they are.
+
+    Raises:
+        UnknownModelNameError: there is no such frame.
+    """
+    X_0, frames, loops = positions(tree, still).X_0, dict(tree.frames), list(tree.components)
+    for name, how in contacts.items():
+        frame = tree.frame(name)
+        ground = f"{name}_ground"
+        frames[ground] = Frame(WORLD, frame.X @ X_0[frame.link])
+        loops.append(Loop(name=f"{name}_stands", frames=[name, ground], constrains=how))
+    return tree.replace(frames=frames, components=tuple(loops)) if contacts else tree
+
+
+def _named(tree: KinematicTree, names: Sequence[str] | None) -> tuple[int, ...]:
+    """Bodies whose joints may move: those that are named, or all of one freedom."""
+    found = single = [i for i, joint in enumerate(tree.joints) if (joint.nq, joint.nv) == (1, 1)]
+    if names is not None:
+        known = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nv]
+        wanted = [names] if isinstance(names, str) else list(names)
+        for name in wanted:
+            if name not in known:
+                raise UnknownModelNameError("moving joint", name, known, f"robot '{tree.name}'")
+        found = sorted({tree.joint(name) for name in wanted})
+    for i in found:
+        if i not in single:
+            raise InputError(
+                f"joint '{tree.joint_names[i]}' is {tree.joints[i].kind}, with {tree.joints[i].nv} freedoms: "
+                "only joints of one freedom are moved. Leave it out of `joints`; it stays where `at` puts it, "
+                "or follows."
+            )
+    if not found:
+        raise InputError(f"robot '{tree.name}': no joint of one freedom moves, so there is nothing to excite.")
+    return tuple(found)
+
+
+def _motors(robot: KinematicTree | System) -> set[int]:
+    """The freedoms that have a motor: of which sensors do not say that the torque is zero; or those with drives."""
+    tree = robot.tree if isinstance(robot, System) else robot
+    single = {s.start: name for s, name in zip(tree.v_slices, tree.joint_names, strict=True) if width(s) == 1}
+    if isinstance(robot, System):
+        rows = scalar_rows(robot, robot.sensor_rows, "tau")
+        return set(single) - {freedom for row, _, freedom, _ in rows if row.is_exact and not width(row.y)}
+    driven = {k for k, name in single.items() if name in tree.drives and tree.drives[name].effort > 0}
+    return driven or set(single)

@@ -1,4 +1,4 @@
-"""Derivatives by a motion of a sum of outputs, each times a factor: one reverse sweep, whatever the factors will be.
+"""Functions of a robot's motion, and derivatives of a sum of their outputs, each times a factor: one reverse sweep.
 
 Source: Griewank and Walther, Evaluating Derivatives, ch. 3.
 """
@@ -25,19 +25,21 @@ Pullback: TypeAlias = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class MotionGradient:
-    """Derivatives of sum_m factor_m output_m by q, qd and qdd of some freedoms, compiled.
+class MotionFunction:
+    """A function of q, qd and qdd, and derivatives of sum_m factor_m output_m by those of some freedoms, compiled.
 
     Attributes:
-        function: of q, qd, qdd and the factors (n_outputs,); the derivatives along unit velocities of the freedoms come
-            first, then those by qd and qdd.
+        value: the outputs, of q, qd and qdd.
+        sweep: of these and the factors (n_outputs,); the derivatives along unit velocities of the freedoms come first,
+            then those by qd and qdd.
     """
 
-    function: CompiledFunction
+    value: CompiledFunction
+    sweep: CompiledFunction
 
     @staticmethod
-    def of(traced: Traced, moved: Sequence[int]) -> MotionGradient:
-        """Compile those of a function of q, qd and qdd, whose outputs one after the other have factors.
+    def of(traced: Traced, moved: Sequence[int]) -> MotionFunction:
+        """Compile a function of q, qd and qdd, whose outputs one after the other have factors.
 
         Args:
             traced: the function.
@@ -58,9 +60,13 @@ class MotionGradient:
         swept = replace(
             traced, name=f"sweep of {traced.name}", inputs=both, outputs={"sweep": found}, kind=None, rule=None
         )
-        return MotionGradient(CompiledFunction(swept))
+        return MotionFunction(CompiledFunction(traced), CompiledFunction(swept))
 
-    def __call__(self, q: Floats, qd: Floats, qdd: Floats, factors: Floats) -> Floats:
+    def __call__(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """The outputs (N, ...) at N samples q (N, nq), qd and qdd (N, nv)."""
+        return np.asarray(self.value.batch(q, qd, qdd))
+
+    def pullback(self, q: Floats, qd: Floats, qdd: Floats, factors: Floats) -> Floats:
         """Derivatives (3, N, n_moved) at N samples, for factors (N, n_outputs)."""
-        slopes = np.asarray(self.function.batch(q, qd, qdd, factors))
+        slopes = np.asarray(self.sweep.batch(q, qd, qdd, factors))
         return np.moveaxis(slopes.reshape(len(q), 3, -1), 1, 0)
