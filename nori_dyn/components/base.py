@@ -87,19 +87,25 @@ class OnJoints(Component):
         joints: which joints.
         COEFFICIENTS: the numbers in which its equation is linear, each with its unit where a joint turns and where it
             shifts.
+        CURVED: those in which it is not, likewise.
     """
 
     joints: Selector
 
     COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    CURVED: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     def coefficients(self) -> dict[str, float]:
         """Return its value of each of `COEFFICIENTS`."""
         return {name: getattr(self, name) for name in self.COEFFICIENTS}
 
     def with_coefficients(self, joints: Selector, values: Mapping[str, Any]) -> Self:
-        """Return a copy on some joints, with other values, over any scalar, of some of `COEFFICIENTS`."""
+        """Return a copy on some joints, with other values, over any scalar, of some of `COEFFICIENTS` and `CURVED`."""
         return self.model_copy(update={"joints": joints, **values})
+
+    def to_first_order(self, about: Self) -> Self:
+        """The component to first order in those of `CURVED` that are expressions, about what they are in another."""
+        return self
 
     def joints_on(self, tree: KinematicTree, of_one_freedom: bool = False) -> list[int]:
         """The bodies of the selected joints, without fixed joints that were kept.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from pydantic import FiniteFloat, model_validator
@@ -16,6 +16,7 @@ from nori_dyn.components.base import JointPart, NotNegative, OnJoints, zero_prio
 from nori_dyn.components.presliding import DeflectionReading, Presliding
 from nori_dyn.errors import ModelError
 from nori_dyn.measurements.base import Positive, VariableReading
+from nori_dyn.measurements.selectors import Selector
 from nori_dyn.model.joints import Free
 from nori_dyn.model.kinematics import Kinematics, weight_torque
 from nori_dyn.model.paths import path
@@ -28,6 +29,9 @@ from nori_dyn.typing import Array
 
 LEAST_WEIGHT = 1e-6
 """Torque or force of a weight that is small against any friction: over it its size is smooth [N m or N]."""
+
+ANY_EXCESS = 1.0
+"""What Stribeck's curve is expanded with where there is none yet: its velocity is told by a product with that."""
 
 SHARE = 1 / math.sqrt(3)
 """Standard deviation of a number that is as likely everywhere between -1 and 1."""
@@ -50,7 +54,7 @@ class Stiction(ConfigPart):
 class Friction(OnJoints):
     """The friction of joints, which the motor has to overcome: `damping` and `frictionloss` of MJCF, URDF's dynamics.
 
-        tau_i = tau_J_i + viscous qd_i + (F + quadratic qd_i^2) qd_i / sqrt(qd_i^2 + width^2)
+        tau_i = tau_J_i + viscous qd_i + (F + asymmetry qd_i + quadratic qd_i^2) qd_i / sqrt(qd_i^2 + width^2)
         F = coulomb + mu |weight_i(q)| + (static - coulomb) / (1 + (qd_i / stribeck)^2)
 
     The sign of the velocity is a smooth one, so that equations stay the same at all velocities: it has 0.9 of its size
@@ -71,6 +75,7 @@ class Friction(OnJoints):
         viscous: [N m s/rad or N s/m].
         quadratic: [N m s^2/rad^2 or N s^2/m^2]; below zero where viscous friction levels off, as in greased gears: at
             the speeds of the log that it was found on, and not far beyond.
+        asymmetry: how much more viscous friction is forwards, and less backwards [N m s/rad or N s/m].
         coulomb: of a joint that moves fast and carries no weight [N m or N].
         mu: the share of the torque or force by which the joint holds the robot's weight that is added to it.
         static: of one that only just moves, where that is more [N m or N]; as `coulomb` when None.
@@ -88,6 +93,7 @@ class Friction(OnJoints):
     type: Literal["friction"] = "friction"
     viscous: NotNegative = 0.0
     quadratic: FiniteFloat = 0.0
+    asymmetry: FiniteFloat = 0.0
     coulomb: NotNegative = 0.0
     mu: NotNegative = 0.0
     static: NotNegative | None = None
@@ -99,9 +105,12 @@ class Friction(OnJoints):
     COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {
         "viscous": ("N m s/rad", "N s/m"),
         "quadratic": ("N m s^2/rad^2", "N s^2/m^2"),
+        "asymmetry": ("N m s/rad", "N s/m"),
         "coulomb": ("N m", "N"),
+        "excess": ("N m", "N"),
         "mu": ("", ""),
     }
+    CURVED: ClassVar[Mapping[str, tuple[str, str]]] = {"stribeck": ("rad/s", "m/s")}
 
     @model_validator(mode="after")
     def _grows_towards_rest(self) -> Self:
@@ -115,6 +124,24 @@ class Friction(OnJoints):
     def has_level(self) -> bool:
         """Whether there is a torque that holds the joint at rest."""
         return bool(self.coulomb or self.static or self.mu)
+
+    @property
+    def excess(self) -> float:
+        """By how much static friction is more than Coulomb's [N m or N]."""
+        return 0.0 if self.static is None else self.static - self.coulomb
+
+    def with_coefficients(self, joints: Selector, values: Mapping[str, Any]) -> Self:
+        values = dict(values)
+        if "excess" in values:
+            values["static"] = values.get("coulomb", self.coulomb) + values.pop("excess")
+        return super().with_coefficients(joints, values)
+
+    def to_first_order(self, about: Self) -> Self:
+        velocity: Any = self.stribeck
+        if isinstance(velocity, float):
+            return self
+        expanded: Any = FirstOrderFriction.model_construct(**dict(self), about=about)
+        return cast("Self", expanded)
 
     def on(self, tree: KinematicTree) -> Iterator[Part]:
         for i in self.joints_on(tree):
@@ -145,8 +172,9 @@ class Friction(OnJoints):
             has_level: whether F is part of it, or acts elsewhere.
         """
         level, force = self.level(qd, weight) if has_level else None, scaled(self.viscous, qd)
-        if not is_zero(self.quadratic):
-            level = scaled(self.quadratic, qd * qd) + (0.0 if level is None else level)
+        for factor, power in ((self.asymmetry, qd), (self.quadratic, qd * qd)):
+            if not is_zero(factor):
+                level = scaled(factor, power) + (0.0 if level is None else level)
         return np.asarray(force if level is None else force + scaled(level, qd / sqrt(qd * qd + self.width**2)))
 
     def by_weight(self, at: Kinematics, i: int, more: Array) -> Array:
@@ -159,13 +187,36 @@ class Friction(OnJoints):
     def level(self, qd: Array, weight: Array | None) -> Array | float | None:
         """F, the Coulomb level (n, ...) or one number; None where there is none. See `force`."""
         level: Array | float | None = self.coulomb if self.coulomb or self.static else None
-        if self.static is not None and not is_zero(self.static - self.coulomb):
-            slowness = 1.0 / (1.0 + (qd / self.stribeck) * (qd / self.stribeck))
-            level = scaled(self.static - self.coulomb, slowness) + self.coulomb
+        at_rest = self.at_rest(qd)
+        if at_rest is not None:
+            level = at_rest + self.coulomb
         if weight is None or is_zero(self.mu):
             return level
         size = sqrt(weight * weight + LEAST_WEIGHT**2) - LEAST_WEIGHT
         return scaled(self.mu, size) + (0.0 if level is None else level)
+
+    def at_rest(self, qd: Array) -> Array | None:
+        """By how much F is more than at high velocities (n, ...), by Stribeck's curve; None where there is none."""
+        return None if is_zero(self.excess) else scaled(self.excess, _slowness(qd, self.stribeck))
+
+
+class FirstOrderFriction(Friction):
+    """Friction that is linear in the velocity of Stribeck's curve too, which is an expression.
+
+    Attributes:
+        about: friction with the velocity and the excess about which the curve is expanded.
+    """
+
+    about: Friction
+
+    def at_rest(self, qd: Array) -> Array:
+        velocity, slowness = self.about.stribeck, _slowness(qd, self.about.stribeck)
+        slope = scaled((self.about.excess or ANY_EXCESS) * 2.0 / velocity, slowness * (1.0 - slowness))
+        return scaled(self.excess, slowness) + scaled(self.stribeck - velocity, slope)
+
+
+def _slowness(qd: Array, stribeck: float) -> Array:
+    return np.asarray(1.0 / (1.0 + (qd / stribeck) * (qd / stribeck)))
 
 
 @dataclass(frozen=True, slots=True)

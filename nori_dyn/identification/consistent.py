@@ -51,7 +51,10 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import listed, spaced
 from nori_dyn.typing import Floats
 
-LEAST: Mapping[Kind, float] = {"viscous": 0.0, "coulomb": 0.0, "mu": 0.0, "rotor": 0.0, "stiffness": 0.0, "gain": 1e-3}
+LEAST: Mapping[Kind, float] = {
+    **dict.fromkeys(("viscous", "coulomb", "excess", "mu", "rotor", "stiffness"), 0.0),
+    **dict.fromkeys(("stribeck", "gain"), 1e-3),
+}
 """Lower bounds of parameters."""
 
 THICK = 1e-9 * np.array([*product((-1.0, 1.0), repeat=3)])

@@ -18,7 +18,7 @@ from nori_dyn.identification.estimation import Solution, solved
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.moment_accumulator import HuberPseudoValues
 from nori_dyn.identification.moments import Moments
-from nori_dyn.identification.parameters import OF_MOTION, Parameters
+from nori_dyn.identification.parameters import CURVE, Kind, Parameters
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.problem import IdentificationProblem
 from nori_dyn.identification.regression import Regression, force_readings_of, regressions_of
@@ -143,7 +143,7 @@ class Formulation:
         wanted: Sequence[str],
         load_on: str | None,
         known: Mapping[str, float],
-        taken_at: Floats | None = None,
+        taken_at: KinematicTree,
     ) -> Formulation:
         """Formulate the regression.
 
@@ -152,7 +152,7 @@ class Formulation:
             wanted: the parameters, see `Parameters.of`.
             load_on: the link that carries a load, in some logs.
             known: values of parameters that are known.
-            taken_at: the inertias whose weight friction depends on, see `Regression.of`.
+            taken_at: the robot about which equations are taken that are not linear, see `Regression.of`.
 
         Raises:
             InputError, UnknownNameError: see `identify`.
@@ -163,8 +163,14 @@ class Formulation:
             wanted = [*wanted, f"m:{load_on}", f"mc:{load_on}.*", f"I:{load_on}.*"]
         regressions = regressions_of([*options.systems.values()], wanted, taken_at=taken_at)
         base, robots = base_parameters([each.without_gains() for each in regressions]), options.robots
-        own = Parameters.of(tree, options.own, force_readings_of(options.systems.values())) if len(robots) > 1 else ()
-        places = (base.parameters.place[name] for name in (own.names if own else ()) if name in base.parameters.place)
+        readings = force_readings_of(options.systems.values())
+        own = Parameters.of(tree, options.own, readings).each if len(robots) > 1 else ()
+        if base.parameters.of_kinds("stribeck") and any(each.kind in CURVE for each in own):
+            raise InputError(
+                "Stribeck's curve is that of all robots of the type: leave it out of `own`, or identify one robot at "
+                "a time."
+            )
+        places = (base.parameters.place[each.name] for each in own if each.name in base.parameters.place)
         problem = IdentificationProblem(base, load_on, known, robots, tuple(places))
         if not problem.columns:
             raise InputError(
@@ -192,8 +198,14 @@ class Formulation:
         """Whether samples depend on the deviations of rows, which are not declared: they weigh unknown wrenches."""
         return not self.is_declared and any(each.unknowns for each in self.regressions)
 
-    def without_still(self, still: Sequence[str]) -> Formulation:
-        """Take friction and rotors of joints that stand still as known: noise would determine these.
+    def without(self, kinds: Sequence[Kind], joints: Sequence[str], why: str, advice: str) -> Formulation:
+        """Take parameters of joints as known, of which the logs tell nothing: noise would determine these.
+
+        Args:
+            kinds: which parameters.
+            joints: of which joints.
+            why: in words, after the names of the joints.
+            advice: what to do.
 
         Raises:
             InputError: nothing is left to look for.
@@ -202,12 +214,11 @@ class Formulation:
         own = {
             each.name: float(value)
             for each, value in zip(problem.all_parameters, problem.before, strict=True)
-            if each.owner in still and each.kind in OF_MOTION and each.name not in problem.known
+            if each.owner in joints and each.kind in kinds and each.name not in problem.known
         }
-        if len(own) == len(problem.free):
+        if own and len(own) == len(problem.free):
             raise InputError(
-                f"{spaced(listed(still))} stood still all the time, so the logs do not identify "
-                f"{spaced(listed(own))}. Give a log in which these joints move."
+                f"{spaced(listed(joints))} {why}, so the logs do not identify {spaced(listed(own))}. {advice}"
             )
         return replace(self, problem=replace(problem, known={**problem.known, **own}))
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
+from nori_dyn.components.friction import ANY_EXCESS
 from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.filtering.history import History
@@ -28,11 +29,12 @@ from nori_dyn.identification.fits import IDENTIFIED, combinations_of, fits_of
 from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
 from nori_dyn.identification.log_reader import LogReader
 from nori_dyn.identification.moments import triangular
-from nori_dyn.identification.parameters import with_presliding
+from nori_dyn.identification.parameters import CURVE, OF_MOTION, Parameters, with_presliding
 from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.plausibility import (
     contradicted_priors,
     delays,
+    flat_curves,
     late_readings,
     opposite_readings,
     still_joints,
@@ -53,7 +55,6 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Watched, progress_bar
-from nori_dyn.typing import Floats
 
 ROBUST_ROUNDS = 4
 """Times that a log is read again where residuals that are far off are to count less."""
@@ -64,7 +65,19 @@ SIGMA_ROUNDS = 2
 WEIGHT_ROUNDS = 2
 """Times that logs are read again where friction depends on weight: that is the weight of what was found before."""
 
-OWN = ("friction", "quadratic_friction", "weight_friction", "offsets", "gains")
+CURVE_ROUNDS = 8
+"""Most times that they are read again where equations are taken to first order about what was found before."""
+
+SETTLED = 0.02
+"""Relative change of what they are not linear in from which on that has settled."""
+
+AT_MOST = 3.0
+"""Factor by which that changes at most at a time."""
+
+BY_CHANCE = 3.0
+"""Standard deviations up to which friction is more at rest by chance: there is no Stribeck's curve."""
+
+OWN = ("friction", "quadratic_friction", "asymmetric_friction", "weight_friction", "offsets", "gains")
 """Parameters that each robot of a fleet has of its own."""
 
 
@@ -191,7 +204,7 @@ def identify(
             tip = options.tree.names[-1]
             raise InputError(f"which link carries the load? Name it: load_on='{tip}' (--load-on {tip}).")
 
-        def estimated(taken_at: Floats | None) -> tuple[_Estimation, LogReader]:
+        def estimated(taken_at: KinematicTree, flat: Sequence[str]) -> tuple[_Estimation, LogReader]:
             stage("which combinations are identifiable")
             formulation = Formulation.of(options, parameters, load_on, known or {}, taken_at)
             stage("compiling")
@@ -201,7 +214,10 @@ def identify(
             validation = [reader.read(log, robot=of) for of, log in others]
             stage("estimating")
             still = still_joints(options.tree, moments)
-            formulation = formulation.without_still(still)
+            advice = "Give a log in which these joints move."
+            formulation = formulation.without(OF_MOTION, still, "stood still all the time", advice)
+            advice = "Ask for other parameters, or let these joints turn back more often."
+            formulation = formulation.without(CURVE, flat, "showed no Stribeck friction", advice)
             prior = formulation.prior(moments)
             solution, weighted = formulation.solution(moments, prior), moments
             for _ in range(SIGMA_ROUNDS if formulation.is_weighed_anew else 0):
@@ -212,11 +228,21 @@ def identify(
                 solution = formulation.solution(weighted, prior)
             return _Estimation(formulation, moments, weighted, validation, still, prior, solution), reader
 
+        def settled(flat: Sequence[str] = ()) -> tuple[_Estimation, LogReader]:
+            before, (estimation, reader) = options.tree, estimated(options.tree, flat)
+            for k in range(CURVE_ROUNDS):
+                taken_at = estimation.found(before)
+                is_by_weight = estimation.depends_on_weight and k < WEIGHT_ROUNDS
+                if not is_by_weight and estimation.is_settled(before, taken_at):
+                    break
+                before, (estimation, reader) = taken_at, estimated(taken_at, flat)
+            return estimation, reader
+
         with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
-            estimation, reader = estimated(None)
-            for _ in range(WEIGHT_ROUNDS if estimation.depends_on_weight else 0):
-                estimation, reader = estimated(estimation.inertias)
-            return estimation.findings(reader, share)
+            estimation, reader = settled()
+            if flat := estimation.flat:
+                estimation, reader = settled(flat)
+            return estimation.findings(reader, share, flat)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,11 +273,42 @@ class _Estimation:
         problem = self.formulation.problem
         return any(problem.all_parameters[k].kind == "mu" for k in problem.free)
 
-    @property
-    def inertias(self) -> Floats:
-        """Inertias found (n_links, 6, 6), whether bodies can have them or not: their weight is as the logs have it."""
+    def found(self, before: KinematicTree) -> KinematicTree:
+        """The robot found, whether bodies can have its inertias or not: their weight is as the logs have it.
+
+        A velocity v of Stribeck's curve, which is taken to first order, is told by v - v_0 times the excess: it is
+        that of now by which one divides.
+
+        Args:
+            before: the robot about which the curve was expanded.
+
+        Source: Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
+        variables separate (1973); Kaufman (1975).
+        """
         problem = self.formulation.problem
-        return np.asarray(problem.parameters.inertias(problem.whole(self.solution.values)), dtype=float)
+        parameters = problem.parameters
+        values = problem.whole(self.solution.values)[: len(parameters)]
+        about = Parameters(before, parameters.each).prior
+        for k in parameters.of_kinds("stribeck"):
+            excess, step = parameters.place.get(f"excess:{parameters.each[k].owner}"), values[k] - about[k]
+            if excess is not None:
+                step *= (about[excess] or ANY_EXCESS) / (values[excess] or ANY_EXCESS)
+            values[k] = np.clip(about[k] + step, about[k] / AT_MOST, about[k] * AT_MOST)
+        return parameters.applied(values)
+
+    def is_settled(self, before: KinematicTree, now: KinematicTree) -> bool:
+        """Whether what equations are not linear in is as it was before."""
+        parameters = self.formulation.problem.parameters
+        curve = parameters.of_kinds(*CURVE) if parameters.of_kinds("stribeck") else []
+        about, values = (Parameters(tree, parameters.each).prior[curve] for tree in (before, now))
+        return bool((np.abs(values - about) <= SETTLED * np.abs(about)).all())
+
+    @property
+    def flat(self) -> list[str]:
+        """Joints whose friction is not clearly more at rest: noise determines where it would be."""
+        problem, deviations = self.formulation.problem, self.solution.deviations
+        each = zip((problem.all_parameters[k] for k in problem.free), self.solution.values, deviations, strict=True)
+        return [one.owner for one, excess, off in each if one.kind == "excess" and excess < BY_CHANCE * off]
 
     def held_out(self, share: float) -> tuple[list[Evidence], Solution, str]:
         """Evidence that was held out, an estimate without it, and what it is, in words.
@@ -267,8 +324,8 @@ class _Estimation:
         rows = [evidence(each, slice(end, None)) for end, each in zip(ends, self.moments, strict=True)]
         return rows, self.formulation.solution(weighted, self.prior, ends), f"the last {100 * share:.2g} % of each log"
 
-    def findings(self, reader: LogReader, share: float) -> Identification:
-        """Judge the estimate, on other logs or on a share of each at its end."""
+    def findings(self, reader: LogReader, share: float, flat: Sequence[str]) -> Identification:
+        """Judge the estimate, on other logs or on a share of each at its end; joints without Stribeck's curve noted."""
         formulation, solution, weighted = self.formulation, self.solution, self.weighted
         problem, names, evidence = formulation.problem, formulation.row_names, formulation.evidence
         held_out, without, words = self.held_out(share)
@@ -312,7 +369,7 @@ class _Estimation:
             combinations=combinations,
             directions=directions,
             doubts=tuple(doubts),
-            remarks=notes,
+            remarks=(*notes, *flat_curves(flat)),
             n_samples=sum(each.n_samples for each in weighted),
             is_physical=is_physical(with_load(problem, plain), values[problem.free]),
             prior_covariance=inverse @ inverse.T,

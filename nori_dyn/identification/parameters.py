@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.typing import Array, Floats
 
+C = TypeVar("C", bound=OnJoints)
 Kind: TypeAlias = str
 """What a parameter is: the word before the colon of its name."""
 
@@ -42,7 +43,9 @@ TEN: tuple[tuple[Kind, str, str], ...] = (
 
 INERTIAL: tuple[Kind, ...] = ("m", "mc", "I")
 OF_READINGS: tuple[Kind, ...] = ("offset", "gain")
-OF_MOTION: tuple[Kind, ...] = ("viscous", "quadratic", "coulomb", "mu", "rotor")
+CURVE: tuple[Kind, ...] = ("excess", "stribeck")
+"""Stribeck's curve of a joint: by how much friction is more at rest, and the velocity at which half of that is left."""
+OF_MOTION: tuple[Kind, ...] = ("viscous", "asymmetry", "quadratic", "coulomb", *CURVE, "mu", "rotor")
 """Those that a joint that stands still does not identify."""
 
 
@@ -60,6 +63,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "inertias": tuple(f"{kind}:*" for kind in INERTIAL),
     "friction": ("viscous:*", "coulomb:*"),
     "quadratic_friction": ("quadratic:*",),
+    "asymmetric_friction": ("asymmetry:*",),
+    "stribeck_friction": tuple(f"{kind}:*" for kind in CURVE),
     "weight_friction": ("mu:*",),
     "presliding": ("coulomb:*",),
     "rotors": ("rotor:*",),
@@ -191,15 +196,18 @@ class Parameters:
             I[i] = inertia_of_ten([before[k] if at < 0 else values[at] for k, at in enumerate(places)])
         return I
 
-    def components(self, values: Array) -> tuple[RobotComponent, ...]:
-        """Components of the robot for values (n,) of these, over any scalar."""
+    def components(self, values: Array, taken_at: KinematicTree | None = None) -> tuple[RobotComponent, ...]:
+        """Components of the robot for values (n,) of these, over any scalar.
+
+        Those that are not linear in a value are taken to first order about what they are of the robot `taken_at`.
+        """
         by_joint: dict[str, dict[Kind, Any]] = {}
         for each, value in zip(self.each, values, strict=True):
             if each.kind not in (*INERTIAL, *OF_READINGS) and not each.robot:
                 by_joint.setdefault(each.owner, {})[each.kind] = value
         found = self.tree.components
         for joint, given in by_joint.items():
-            found = _with_coefficients(self.tree, found, joint, given)
+            found = _with_coefficients(self.tree, found, joint, given, taken_at)
         return found
 
     def applied(self, values: Floats) -> KinematicTree:
@@ -222,7 +230,7 @@ def all_parameters(tree: KinematicTree, readings: Mapping[str, str]) -> Iterator
         for i in select_joints(tree, "actuated"):
             joint, name = tree.joints[i], tree.joint_names[i]
             if joint.nv and (kind is not Spring or (joint.nq, joint.nv) == (1, 1)):
-                for coefficient, units in kind.COEFFICIENTS.items():
+                for coefficient, units in {**kind.COEFFICIENTS, **kind.CURVED}.items():
                     if coefficient != "mu" or not floats:
                         yield Parameter(coefficient, name, "", joint.units(*units)[0])
     for reading, unit in readings.items():
@@ -238,40 +246,42 @@ def _before(tree: KinematicTree, each: Parameter) -> float:
         return float(ten[ten_parameters(each.owner).index(each)])
     if each.kind in OF_READINGS:
         return float(each.kind == "gain")
-    found = _of_joint(tree, tree.joint(each.owner), each.kind)
-    return 0.0 if found is None else found.coefficients()[each.kind]
+    kind = next(one for one in ON_JOINTS if each.kind in (*one.COEFFICIENTS, *one.CURVED))
+    _, found = _of_joint(tree, tree.components, tree.joint(each.owner), kind)
+    return getattr(found, each.kind) if each.kind in kind.CURVED else found.coefficients()[each.kind]
 
 
-def _of_joint(tree: KinematicTree, i: int, coefficient: Kind) -> OnJoints | None:
-    """The first component with a coefficient that acts on a joint."""
-    for component in tree.components:
-        if isinstance(component, OnJoints) and coefficient in component.COEFFICIENTS and i in component.joints_on(tree):
-            return component
-    return None
+def _of_joint(tree: KinematicTree, components: Sequence[RobotComponent], i: int, kind: type[C]) -> tuple[int, C]:
+    """The first component of a kind that acts on a joint, and its place; at the end a new one, where there is none."""
+    for k, component in enumerate(components):
+        if isinstance(component, kind) and i in component.joints_on(tree):
+            return k, component
+    return len(components), kind.model_validate({**NEW[kind], "joints": tree.joint_names[i]})
 
 
 def _with_coefficients(
-    tree: KinematicTree, components: Sequence[RobotComponent], joint: str, values: Mapping[Kind, Any]
+    tree: KinematicTree,
+    components: Sequence[RobotComponent],
+    joint: str,
+    values: Mapping[Kind, Any],
+    taken_at: KinematicTree | None,
 ) -> tuple[RobotComponent, ...]:
     """Components with some coefficients of one joint changed, in the same order; new ones where there are none."""
     found = list(components)
     for kind in ON_JOINTS:
-        own = {name: values[name] for name in kind.COEFFICIENTS if name in values}
+        own = {name: values[name] for name in (*kind.COEFFICIENTS, *kind.CURVED) if name in values}
         if not own:
             continue
         i = tree.joint(joint)
-        acting = [k for k, each in enumerate(found) if isinstance(each, kind) and i in each.joints_on(tree)]
-        if not acting:
-            found.append(kind.model_validate({**NEW[kind], "joints": joint}).with_coefficients(joint, own))
-            continue
-        k = acting[0]
-        before = found[k]
-        assert isinstance(before, OnJoints)
+        k, before = _of_joint(tree, found, i, kind)
+        changed = before.with_coefficients(joint, own)
+        if taken_at is not None:
+            changed = changed.to_first_order(_of_joint(taken_at, taken_at.components, i, kind)[1])
         names = [tree.joint_names[j] for j in before.joints_on(tree)]
         at = names.index(joint)
         rest = [
             [before.model_copy(update={"joints": part, "name": ""})] if part else []
             for part in (names[:at], names[at + 1 :])
         ]
-        found[k : k + 1] = [*rest[0], before.with_coefficients(joint, own), *rest[1]]
+        found[k : k + 1] = [*rest[0], changed, *rest[1]]
     return tuple(found)

@@ -79,6 +79,15 @@ def weak_motion(
         )
 
 
+def flat_curves(joints: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence on joints whose friction is no more at rest than in motion, by as much as logs tell."""
+    if joints:
+        yield (
+            f"The logs show no Stribeck friction of {listed(map(repr, joints))}: it is not more at low velocities, but "
+            "for what may be chance, and is left as in the model."
+        )
+
+
 def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
     """Yield a sentence for each joint that, by plain least squares, feels a negative inertia.
 

@@ -30,7 +30,7 @@ from nori_dyn.identification.parameters import Parameters
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import scalar_rows
 from nori_dyn.model.kinematics import Kinematics, moving, positions
-from nori_dyn.model.tree import RobotComponent
+from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.observe.exact import ExactTree, exact_positions
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import Traced
@@ -55,16 +55,16 @@ class ParametricTree(ExactTree):
     Attributes:
         parametric_inertias: the spatial inertias (n_links, 6, 6).
         parametric_components: the components.
-        taken_at: the inertias whose weight friction depends on (n_links, 6, 6): numbers, so that all stays linear.
+        taken_at: the robot in numbers whose weight friction depends on, so that all stays linear.
     """
 
     parametric_inertias: Array = field(kw_only=True)
     parametric_components: tuple[RobotComponent, ...] = field(kw_only=True)
-    taken_at: Floats = field(kw_only=True)
+    taken_at: KinematicTree = field(kw_only=True)
 
     @property
     def nominal_I(self) -> Floats:
-        return self.taken_at
+        return self.taken_at.I
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,13 +72,13 @@ class ParametricTree(ExactTree):
         object.__setattr__(self, "components", self.parametric_components)
 
     @staticmethod
-    def over(parameters: Parameters, values: Array, graph: Graph, taken_at: Floats) -> ParametricTree:
-        """The tree of parameters whose values (n,) are expressions."""
+    def over(parameters: Parameters, values: Array, graph: Graph, taken_at: KinematicTree) -> ParametricTree:
+        """The tree of parameters whose values (n,) are expressions; of what is not linear in them, to first order."""
         tree = parameters.tree
         known: dict[str, Any] = {part.name: getattr(tree, part.name) for part in fields(tree)}
         changed: dict[str, Any] = {
             "parametric_inertias": parameters.inertias(values),
-            "parametric_components": parameters.components(values),
+            "parametric_components": parameters.components(values, taken_at),
             "taken_at": taken_at,
         }
         return ParametricTree(**known, arena=graph, **changed)
@@ -127,7 +127,7 @@ class Regression:
         system: System,
         wanted: Sequence[str],
         seed: int = 0,
-        taken_at: Floats | None = None,
+        taken_at: KinematicTree | None = None,
         readings: Mapping[str, str] | None = None,
     ) -> Regression:
         """Regress a system's readings on parameters, where the motion is known.
@@ -136,7 +136,8 @@ class Regression:
             system: the robot and its sensors. Equations of motion are taken to hold exactly.
             wanted: the parameters, see `Parameters.of`. Offsets that the sensors declare are among them by themselves.
             seed: seed of the random point of the fingerprints.
-            taken_at: the inertias whose weight friction depends on (n_links, 6, 6); those of the robot when None.
+            taken_at: the robot whose weight friction depends on, and about which equations that are not linear in a
+                parameter are expanded; that of the system when None.
             readings: those of forces that may have an offset and a gain, with their units; those of the system when
                 None.
 
@@ -156,7 +157,7 @@ class Regression:
         }
 
         def forward(phi: Array, are_known: bool) -> _Forward:
-            tree = ParametricTree.over(parameters, phi, graph, system.tree.I if taken_at is None else taken_at)
+            tree = ParametricTree.over(parameters, phi, graph, system.tree if taken_at is None else taken_at)
             symbolic = system.replace(tree)
             at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
             named = dict(zip(parameters.names, phi, strict=True))
@@ -260,7 +261,7 @@ class RegressorProgram:
 
 
 def regressions_of(
-    systems: Sequence[System], wanted: Sequence[str], seed: int = 0, taken_at: Floats | None = None
+    systems: Sequence[System], wanted: Sequence[str], seed: int = 0, taken_at: KinematicTree | None = None
 ) -> tuple[Regression, ...]:
     """The regressions of a robot's contact states, over the same parameters; see `Regression.of`."""
     readings = force_readings_of(systems)

@@ -27,7 +27,20 @@ WORST = 5
 TERMS = 3
 """Most terms of a combination that are shown; all others are counted."""
 
-COLUMNS = ("viscous", "quadratic", "coulomb", "mu", "rotor", "stiffness", "preload", "offset", "gain")
+COLUMNS = (
+    "viscous",
+    "asymmetry",
+    "quadratic",
+    "coulomb",
+    "excess",
+    "stribeck",
+    "mu",
+    "rotor",
+    "stiffness",
+    "preload",
+    "offset",
+    "gain",
+)
 """Kinds of parameters that have a column."""
 
 ON_LINKS = (

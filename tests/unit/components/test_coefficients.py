@@ -11,11 +11,13 @@ from tests.trees import random_state
 
 Q, QD = np.linspace(-2.0, 2.0, 9)[None], np.linspace(-3.0, 3.0, 9)[None]
 
-NOTHING = {"viscous": 0.0, "quadratic": 0.0, "coulomb": 0.0, "mu": 0.0}
+NOTHING = dict.fromkeys(("viscous", "asymmetry", "quadratic", "coulomb", "excess", "mu"), 0.0)
 
 CASES = [
     (Friction(joints="all", viscous=0.3, coulomb=0.7), {**NOTHING, "viscous": 0.3, "coulomb": 0.7}),
-    (Friction(joints="all", static=0.7), NOTHING),
+    (Friction(joints="all", static=0.7), {**NOTHING, "excess": 0.7}),
+    (Friction(joints="all", coulomb=0.5, static=0.7, stribeck=0.3), {**NOTHING, "coulomb": 0.5, "excess": 0.2}),
+    (Friction(joints="all", asymmetry=-0.1), {**NOTHING, "asymmetry": -0.1}),
     (Friction(joints="all", mu=0.2), {**NOTHING, "mu": 0.2}),
     (Friction(joints="all", quadratic=-0.2), {**NOTHING, "quadratic": -0.2}),
     (Rotor(joints="all", inertia=2e-5, gear=-100.0), {"rotor": 0.2}),
@@ -52,6 +54,11 @@ def test_quadratic_friction_is_against_the_motion():
     friction = Friction(joints="all", viscous=2.0, quadratic=-0.3, coulomb=1.0, width=1e-9)
     assert_close(friction.force(Q, QD), 2.0 * QD - 0.3 * QD * np.abs(QD) + np.sign(QD), ROUNDING)
     assert Friction(joints="all", quadratic=0.5).level(QD, None) is None  # nothing holds it at rest
+
+
+def test_viscous_friction_may_differ_by_direction():
+    friction = Friction(joints="all", viscous=2.0, asymmetry=0.5, width=1e-9)
+    assert_close(friction.force(Q, QD), np.where(QD > 0, 2.5, 1.5) * QD, ROUNDING)
 
 
 def test_stribecks_curve_is_linear_in_the_coulomb_part():

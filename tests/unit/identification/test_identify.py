@@ -57,6 +57,61 @@ def test_friction_by_weight_is_found_though_the_model_weighs_something_else(tmp_
     assert max(fit.after for fit in found.fits) == pytest.approx(0.01, rel=0.1)
 
 
+def rubbing(tmp_path, viscous, coulomb, static, stribeck, asymmetry, n=3000):
+    """The log of two joints whose friction is a formula of velocities, with noise of 0.1 N m."""
+    robot, rng = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0)), np.random.default_rng(1)
+    t, w, phase, size = np.arange(n) * 0.01, *(rng.uniform(*ends, (2, 1, 4)) for ends in ((0.3, 3), (0, 6), (0.1, 0.5)))
+    angle = t[:, None] * w + phase
+    q, qd, qdd = ((size * w**k * f(angle)).sum(axis=-1).T for k, f in enumerate((np.sin, np.cos, lambda x: -np.sin(x))))
+    level = coulomb + (static - coulomb) / (1 + (qd / stribeck) ** 2)
+    friction = viscous * qd + asymmetry * np.abs(qd) + level * qd / np.hypot(qd, 0.01)
+    tau = nd.compile(nd.rnea, robot).batch(q, qd, qdd) + friction + rng.normal(0.0, 0.1, q.shape)
+    np.savez(tmp_path / "log.npz", t=t, q=q, qd=qd, qdd=qdd, tau=tau)
+    return robot, tmp_path / "log.npz"
+
+
+def test_stribecks_curve_and_friction_that_differs_by_direction_are_found(tmp_path):
+    """From a guess of 0.1 rad/s; deviations are those of the velocity too, in which nothing is linear."""
+    truth = {
+        "viscous": (0.3, 0.1),
+        "coulomb": (1.0, 0.5),
+        "static": (2.0, 0.9),
+        "stribeck": (0.03, 0.25),
+        "asymmetry": (0.2, -0.05),
+    }
+    robot, log = rubbing(tmp_path, **{name: np.array(values) for name, values in truth.items()})
+    wanted = ["inertias", "friction", "stribeck_friction", "asymmetric_friction"]
+    found = nd.identify(log, robot, wanted, physical=False)
+    truth["excess"] = tuple(np.subtract(truth.pop("static"), truth["coulomb"]))
+    for kind, values in truth.items():
+        for joint, value in zip(robot.joint_names, values, strict=True):
+            name = f"{kind}:{joint}"
+            assert abs(found.each[name] - value) < 4 * found.deviations[name] < 0.2, name
+    assert [each.stribeck for each in found.robot.components] == pytest.approx(truth["stribeck"], rel=0.15)
+    assert not found.remarks
+
+
+def test_stribecks_curve_is_left_out_of_joints_that_do_not_show_it(tmp_path):
+    flat = {"viscous": 0.3, "coulomb": 1.0, "asymmetry": 0.0}
+    robot, log = rubbing(tmp_path, **flat, static=np.array([1.0, 1.5]), stribeck=0.2)
+    wanted = ["inertias", "friction"]
+    found = nd.identify(log, robot, [*wanted, "stribeck_friction"], backend="numpy")
+    assert "no Stribeck friction of 'joint1': it is not more at low velocities" in " ".join(found.remarks)
+    assert found.each["excess:joint2"] == pytest.approx(0.5, abs=0.1)
+    robot, log = rubbing(tmp_path, **flat, static=1.0, stribeck=0.2)
+    found, without = (
+        nd.identify(log, robot, [*wanted, *more], backend="numpy") for more in (["stribeck_friction"], [])
+    )
+    assert found.each["coulomb:joint1"] == pytest.approx(without.each["coulomb:joint1"], rel=1e-6)
+    known = robot.replace(components=[nd.components.Friction(joints="all", viscous=0.3, coulomb=1.0, width=0.01)])
+    with pytest.raises(InputError, match="showed no Stribeck friction, so the logs do not identify"):
+        nd.identify(log, known, ["stribeck_friction"], backend="numpy")
+    fleet = {"first": log, "second": log}
+    with pytest.raises(InputError, match="Stribeck's curve is that of all robots of the type"):
+        nd.identify(fleet, robot, [*wanted, "stribeck_friction"], own=["friction", "stribeck_friction"])
+    assert "excess:joint1" in nd.identify(fleet, robot, [*wanted, "excess:*"]).each
+
+
 def test_stiction_of_what_was_found_scatters_as_the_fit_does(tmp_path, arm):
     friction = nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, width=0.01)
     log = saved_log(tmp_path / "log.npz", arm.replace(components=[friction]), sigma=0.05)
