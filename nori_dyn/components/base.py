@@ -104,7 +104,7 @@ class OnJoints(Component):
         return self.model_copy(update={"joints": joints, **values})
 
     def to_first_order(self, about: Self) -> Self:
-        """The component to first order in those of `CURVED` that are expressions, about what they are in another."""
+        """The component to first order in those of `CURVED`, about what they are in another."""
         return self
 
     def joints_on(self, tree: KinematicTree, of_one_freedom: bool = False) -> list[int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import FiniteFloat, model_validator
+from pydantic import FiniteFloat, PrivateAttr, model_validator
 
 from nori_dyn.algebra.scalars import is_zero, sqrt
 from nori_dyn.algebra.spatial import scaled, zeros
@@ -111,6 +111,7 @@ class Friction(OnJoints):
         "mu": ("", ""),
     }
     CURVED: ClassVar[Mapping[str, tuple[str, str]]] = {"stribeck": ("rad/s", "m/s")}
+    _about: Friction | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _grows_towards_rest(self) -> Self:
@@ -137,11 +138,9 @@ class Friction(OnJoints):
         return super().with_coefficients(joints, values)
 
     def to_first_order(self, about: Self) -> Self:
-        velocity: Any = self.stribeck
-        if isinstance(velocity, float):
-            return self
-        expanded: Any = FirstOrderFriction.model_construct(**dict(self), about=about)
-        return cast("Self", expanded)
+        found = self.model_copy()
+        found._about = about
+        return found
 
     def on(self, tree: KinematicTree) -> Iterator[Part]:
         for i in self.joints_on(tree):
@@ -197,22 +196,11 @@ class Friction(OnJoints):
 
     def at_rest(self, qd: Array) -> Array | None:
         """By how much F is more than at high velocities (n, ...), by Stribeck's curve; None where there is none."""
-        return None if is_zero(self.excess) else scaled(self.excess, _slowness(qd, self.stribeck))
-
-
-class FirstOrderFriction(Friction):
-    """Friction that is linear in the velocity of Stribeck's curve too, which is an expression.
-
-    Attributes:
-        about: friction with the velocity and the excess about which the curve is expanded.
-    """
-
-    about: Friction
-
-    def at_rest(self, qd: Array) -> Array:
-        velocity, slowness = self.about.stribeck, _slowness(qd, self.about.stribeck)
-        slope = scaled((self.about.excess or ANY_EXCESS) * 2.0 / velocity, slowness * (1.0 - slowness))
-        return scaled(self.excess, slowness) + scaled(self.stribeck - velocity, slope)
+        if self._about is None:
+            return None if is_zero(self.excess) else scaled(self.excess, _slowness(qd, self.stribeck))
+        velocity, slowness = self._about.stribeck, _slowness(qd, self._about.stribeck)
+        slope = scaled((self._about.excess or ANY_EXCESS) * 2.0 / velocity, slowness * (1.0 - slowness))
+        return np.asarray(scaled(self.excess, slowness) + scaled(self.stribeck - velocity, slope))
 
 
 def _slowness(qd: Array, stribeck: float) -> Array:

@@ -275,7 +275,7 @@ def _with_coefficients(
         i = tree.joint(joint)
         k, before = _of_joint(tree, found, i, kind)
         changed = before.with_coefficients(joint, own)
-        if taken_at is not None:
+        if taken_at is not None and not own.keys().isdisjoint(kind.CURVED):
             changed = changed.to_first_order(_of_joint(taken_at, taken_at.components, i, kind)[1])
         names = [tree.joint_names[j] for j in before.joints_on(tree)]
         at = names.index(joint)
