@@ -99,7 +99,7 @@ def label(
         runner = LogRunner(each.plan, options_of(*way, monitor=can_monitor, **options))
         with each.log.opened(runner.systems, runner.contacts) as (_, binding):
             pieces = chain(*(stream.pieces for stream in binding.streams.values()))
-            beside = beside or next(column for piece in pieces for column in piece.columns).partition("[")[0]
+            beside = beside or min(pieces, key=lambda piece: int(piece.targets[0])).columns[0].partition("[")[0]
         logs, write = f"{glob.escape(str(folder))}/**/*.npz", partial(_estimate, accept=accept)
         outcomes = estimate_logs(runner, logs, folder.parent / what, each.log.mapping, workers=workers, write=write)
         found[what] = {str(one.log.relative_to(folder).with_suffix("")): one for one in outcomes}

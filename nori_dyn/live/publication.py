@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -26,7 +25,7 @@ from nori_dyn.logs.messages.kinds import typestore_of
 from nori_dyn.logs.messages.topic import STAMP
 from nori_dyn.measurements.contacts import COLLISION, TOUCH_POINT
 from nori_dyn.tables import number
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Floats
 
 DIAGNOSTICS = f"{PREFIX}/diagnostics"
 """The topic that says how the run goes."""
@@ -133,23 +132,19 @@ class _TopicEncoder:
     """Writes the messages of one topic: all but their numbers is always the same."""
 
     def __init__(self, published: EstimateTopic) -> None:
-        layout = published.layout
+        layout, paths = published.layout, (*published.paths, *published.variances)
         self._data, self._numbers = bytearray(layout.data), published.numbers
         self._table = np.frombuffer(self._data, np.uint8)
-        places = [layout.places[path] for path in (*published.paths, *published.variances)]
-        self._dtype = np.dtype(layout.order + places[0].dtype)
-        offsets = np.array([[place.offset] for place in places], dtype=np.intp)
-        self._bytes: Indices = offsets + np.arange(places[0].size)
-        self._stamp = layout.places[STAMP].offset if STAMP in layout.places else None
-        self._time = struct.Struct(f"{layout.order}iI")
+        ((self._dtype, _, self._bytes),) = layout.groups(paths)
+        self._stamps = [np.ndarray(1, dtype, self._data, int(own[0, 0])) for dtype, _, own in layout.groups((STAMP,))]
 
     def message(self, t: float, row: Floats) -> bytes:
         """Return a message of estimates at a time [s]."""
         values = self._numbers(row).astype(self._dtype)
         self._table[self._bytes] = values.view(np.uint8).reshape(self._bytes.shape)
-        if self._stamp is not None:
+        for stamp in self._stamps:
             seconds, nanoseconds = divmod(round(t * 1e9), 10**9)
-            self._time.pack_into(self._data, self._stamp, min(max(seconds, -(2**31)), 2**31 - 1), nanoseconds)
+            stamp[0] = min(max(seconds, -(2**31)), 2**31 - 1), nanoseconds
         return bytes(self._data)
 
 

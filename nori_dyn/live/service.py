@@ -14,7 +14,7 @@ from nori_dyn.estimation.run_options import RunOptions
 from nori_dyn.filtering.tracked import Recognised
 from nori_dyn.filtering.watched import Watched
 from nori_dyn.live.account import Account
-from nori_dyn.live.decoding import Decoder
+from nori_dyn.live.decoding import LiveTopic
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.engine import Engine, LiveEstimate, Solving, prepared, warm_up
 from nori_dyn.live.inbox import LIMIT, Inbox
@@ -107,7 +107,7 @@ class Service:
             transport, plans, settings.prefix, settings.options.monitor, self._solving.recognised
         )
         self._inbox = Inbox(settings.queue)
-        self._decoders = {name: Decoder(name, kind) for name, kind in settings.topics.items()}
+        self._topics = {name: LiveTopic(name, kind) for name, kind in settings.topics.items()}
         self._before: dict[str, Message] = {}
         self._state: State | None = None
         self.engine: Engine | None = None
@@ -151,17 +151,17 @@ class Service:
     def _take(self, message: Message) -> bool:
         """Take a message; whether it brought about an estimate."""
         start = time.perf_counter()
-        decoder, account = self._decoders[message.topic], self._account
+        topic, account = self._topics[message.topic], self._account
         account.messages += 1
         counts = account.streams.setdefault(message.topic, Counter())
         counts["received"] += 1
         arrived = 1e-9 * message.arrived
         try:
             if self._state is None:
-                self._learn(decoder, message)
+                self._learn(topic, message)
             if self._state is None or self.engine is None or message.topic not in self._state.tracks:
                 return False
-            values = decoder.decode(message.payload, arrived)
+            values = topic.numbers(message.payload, arrived)
         except MalformedMessage as error:
             counts["malformed"] += 1
             self._remind("malformed messages", f"a message on {message.topic} is malformed: {error}.")
@@ -209,13 +209,13 @@ class Service:
             for suspect in tick.judged.suspects(1):
                 self._account.suspects[suspect.sensor] += 1
 
-    def _learn(self, decoder: Decoder, message: Message) -> None:
+    def _learn(self, topic: LiveTopic, message: Message) -> None:
         """Learn from a message what its topic tells; begin when all that is needed is told.
 
         Raises:
             MalformedMessage: it is none.
         """
-        is_new = decoder.look(message.payload)
+        is_new = topic.look(message.payload)
         self._before[message.topic] = message
         if not is_new:
             return
@@ -232,11 +232,11 @@ class Service:
         Raises:
             MappingError: what was heard does not fit the mapping.
         """
-        silent = [name for name, decoder in self._decoders.items() if not decoder.is_known]
+        silent = [name for name, topic in self._topics.items() if not topic.is_known]
         if silent:
             self.waiting_for = f"messages on {', '.join(silent)}"
             return None
-        heard = [decoder.stream for decoder in self._decoders.values()]
+        heard = [topic.stream for topic in self._topics.values()]
         columns: dict[str, Stream] = {column: stream for stream in heard for column in stream.columns}
         return bind(columns, self._settings.mapping, self._record, "the live stream")
 
@@ -252,12 +252,12 @@ class Service:
         self.engine, engine.account = engine, self._account
         self._state = State(binding)
         for name, bound in binding.streams.items():
-            self._decoders[name].choose(bound.columns)
+            self._topics[name].choose(bound.columns)
         for name, message in self._before.items():
             if name != last and name in binding.streams:
                 arrived = 1e-9 * message.arrived
                 with suppress(MalformedMessage):
-                    self._state.take(name, self._decoders[name].decode(message.payload, arrived), arrived)
+                    self._state.take(name, self._topics[name].numbers(message.payload, arrived), arrived)
         self._before.clear()
         self.total.seconds, self._reported = 0.0, time.monotonic()
         self._tell(f"all is heard that is needed; the clock is {binding.reference}")

@@ -10,7 +10,6 @@ import numpy as np
 
 from nori_dyn.logs.clock import BRIDGED
 from nori_dyn.logs.mapping.binding import Binding, BoundStream
-from nori_dyn.logs.mapping.entries import Piece
 from nori_dyn.logs.mapping.log_mapping import StreamSettings
 from nori_dyn.typing import Booleans, Floats
 
@@ -86,15 +85,6 @@ class LiveStream:
         self.bound = bound
         self.parts: dict[bytes, MessageTimes] = {}
         self.counts: Counter[str] = Counter()
-        places = {column: k for k, column in enumerate(bound.columns)}
-        plain = [piece for piece in bound.pieces if piece.convert is None]
-        self._columns = np.array([places[c] for piece in plain for c in piece.columns], dtype=np.intp)
-        self._targets = np.array([k for piece in plain for k in piece.targets], dtype=np.intp)
-        self._factors = np.array([f for piece in plain for f in piece.factors], dtype=float)
-        self._offsets = np.array([o for piece in plain for o in piece.offsets], dtype=float)
-        self._converted: list[tuple[Piece, list[int]]] = [
-            (piece, [places[c] for c in piece.columns]) for piece in bound.pieces if piece.convert is not None
-        ]
 
     def part(self, told: Booleans) -> MessageTimes:
         """Return the messages that tell the same numbers of the record (m,)."""
@@ -113,9 +103,8 @@ class LiveStream:
     def write(self, values: Floats, record: Floats) -> None:
         """Write what the columns of a message (k,) say into the numbers of a sample; nan where they say nothing."""
         with np.errstate(all="ignore"):  # what is not finite then is not told
-            record[self._targets] = values[self._columns] * self._factors + self._offsets
-            for piece, columns in self._converted:
-                record[piece.targets] = np.concatenate(piece.apply([values[k : k + 1] for k in columns]))
+            for piece, places in zip(self.bound.pieces, self.bound.places, strict=True):
+                record[piece.targets] = piece.apply(values[places][:, None])[:, 0]
 
 
 class State:

@@ -246,7 +246,7 @@ class _StreamBuffer:
         if self._gap is None and len(t) > 1:
             self._gap = BRIDGED * median_step(t)
         goes_on = self._counts.count(t, np.inf if self._gap is None else self._gap)
-        numbers = np.array(self._bound.numbers(values)).reshape(len(self.targets), len(t))
+        numbers = self._bound.numbers(values)
         self._t = np.concatenate([self._t, t[goes_on]])
         self._values = np.concatenate([self._values, numbers[:, goes_on]], axis=1)
         return t[goes_on]

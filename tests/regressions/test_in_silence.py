@@ -15,7 +15,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import ModelError, PlanError, SensorConfigError
-from nori_dyn.live.decoding import LARGEST, Decoder
+from nori_dyn.live.decoding import LARGEST, LiveTopic
 from nori_dyn.logs.clock import MOST_TIMES
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.writer import Field, FileSchema
@@ -224,10 +224,10 @@ def test_a_clock_that_would_make_samples_without_an_end_is_refused(tmp_path):
 
 def test_messages_of_any_size_are_checked_for_that_before_they_are_read():
     """Five of 200,000 names stalled estimates for seconds."""
-    decoder = Decoder("/joint_states", JOINT_STATE)
+    topic = LiveTopic("/joint_states", JOINT_STATE)
     for n, why in ((LONGEST + 1, "4,097 names, and more than 4,096"), (LARGEST // 4, "more than 262,144 are not read")):
         payload = joint_state(0.0, ["j"] * n)
-        for read in (decoder.look, lambda data: decoder.decode(data, 0.0)):
+        for read in (topic.look, lambda data: topic.numbers(data, 0.0)):
             with pytest.raises(MalformedMessage, match=why):
                 read(payload)
 

@@ -199,9 +199,10 @@ class JsonTopic(Topic):
     def __init__(self, name: str, kind: str) -> None:
         super().__init__(name, kind, {}, "cdr")
 
-    def look(self, data: bytes) -> None:
-        """Learn from a message what columns there are."""
+    def look(self, data: bytes) -> bool:
+        before = len(self._columns)
         self._columns.update(dict.fromkeys(self._numbers(data)))
+        return len(self._columns) > before
 
     def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
         """Decode columns (columns, n) of messages."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from nori_dyn.errors import InputError
 from nori_dyn.logs.formats.source import Stream, suggestion, time_column
 from nori_dyn.logs.mapping.conversions import body_velocity, factor, known_units
 from nori_dyn.logs.mapping.entries import MappingEntries, Piece
 from nori_dyn.logs.mapping.log_mapping import Axes, Calibration, LogMapping, StreamSettings
-from nori_dyn.logs.mapping.naming import column_named, usual_names
+from nori_dyn.logs.mapping.naming import KINDS, column_named, usual_names
 from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.recursions.rnea import gravity_force
 from nori_dyn.typing import Floats, Indices
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class BoundStream:
     """The mapped columns of a stream.
 
@@ -27,7 +29,7 @@ class BoundStream:
         settings: what the mapping says of it.
         clock: the column with its times; None where it has none.
         unit: what one of these times is in seconds.
-        pieces: what its numbers make.
+        pieces: what its numbers make; those without a conversion are one, the first.
     """
 
     stream: Stream
@@ -36,16 +38,22 @@ class BoundStream:
     unit: float
     pieces: tuple[Piece, ...]
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns to read, each once; that of the times first, where there is one."""
         wanted = [] if self.clock is None else [self.clock]
         return tuple(dict.fromkeys([*wanted, *(column for piece in self.pieces for column in piece.columns)]))
 
-    @property
+    @cached_property
     def targets(self) -> Indices:
         """The places in the record of the numbers that `numbers` returns (m,)."""
-        return np.concatenate([piece.targets for piece in self.pieces] or [np.zeros(0, dtype=np.intp)])
+        return np.concatenate([piece.targets for piece in self.pieces])
+
+    @cached_property
+    def places(self) -> tuple[Indices, ...]:
+        """Where the columns of each piece are among `columns`."""
+        at = {column: k for k, column in enumerate(self.columns)}
+        return tuple(np.array([at[column] for column in piece.columns], dtype=np.intp) for piece in self.pieces)
 
     def times(self, values: Sequence[Floats], first: int = 0, begin: float | None = None) -> Floats | None:
         """Times (n,) [s] of samples from their columns; None if the stream has no clock.
@@ -62,10 +70,10 @@ class BoundStream:
             return t
         return np.asarray((t[0] if begin is None else begin) + step * np.arange(first, first + len(t)))
 
-    def numbers(self, values: Sequence[Floats]) -> list[Floats]:
-        """Numbers of the record (m of (n,)), from the columns."""
-        by_name = dict(zip(self.columns, values, strict=True))
-        return [made for piece in self.pieces for made in piece.apply([by_name[column] for column in piece.columns])]
+    def numbers(self, values: Sequence[Floats]) -> Floats:
+        """Numbers of the record (m, n), from the columns (k of (n,))."""
+        parts = zip(self.pieces, self.places, strict=True)
+        return np.concatenate([piece.apply(np.array([values[k] for k in places.tolist()])) for piece, places in parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +139,32 @@ class Binding:
             for rate in groups[f"qd:{joint}"]
         )
 
+    def lacking_in(self, state: ContactState, made: Iterable[str] = ()) -> tuple[str, ...]:
+        """The readings that a contact state needs, and that neither columns nor motion provide.
+
+        Args:
+            state: the contact state.
+            made: what is made by differentiating.
+        """
+        needed, given = set(self.record.systems[state].measurement_names), {*made, *self.deflections}
+        return tuple(name for name in self.lacking if name in needed and name not in given)
+
+    def lacks(self, names: Sequence[str], columns: Mapping[str, Stream], of: str) -> InputError:
+        """The error of numbers that are needed, and that a log or a stream has no columns for.
+
+        Args:
+            names: the numbers.
+            columns: its columns.
+            of: of how many of what they are: "of 12 measurements".
+        """
+        freedoms, shown = self.record.freedoms, quoted(names)
+        is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
+        hint = " Joint accelerations can be made from the velocities: --differentiate auto." if is_derivative else ""
+        mapped = f" The mapping has entries for {', '.join(self.ignored[:6])}." if self.ignored else ""
+        what, how = ("the mapping lacks", "") if self.is_mapped else ("lacks", " A mapping says what they are called.")
+        close = suggestion(columns, names[0], KINDS)
+        return InputError(f"{self.where}: {what} {len(names)} {of}: {shown}.{hint}{mapped} {close}{how}")
+
     def complete(self, numbers: Floats) -> None:
         """Have samples (m, n), as the log gives them, as a solver takes them, in place.
 
@@ -159,6 +193,11 @@ class Binding:
     def wanted(self) -> dict[str, tuple[str, ...]]:
         """The columns to read of each stream."""
         return {name: bound.columns for name, bound in self.streams.items()}
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Some names, the first of many."""
+    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
 
 
 def bind(
@@ -254,7 +293,8 @@ def _bound(name: str, mapping: LogMapping, pieces: Sequence[Piece], entries: Map
     if unit is None:
         known = ", ".join(known_units("s"))
         raise entries.wrong(f"times of '{name}' cannot be in '{settings.unit}'. Known: {known}.")
-    return BoundStream(stream, settings, clock, unit, tuple(pieces))
+    plain, converted = ([p for p in pieces if (p.convert is None) == is_plain] for is_plain in (True, False))
+    return BoundStream(stream, settings, clock, unit, (*([Piece.joined(plain)] if plain else ()), *converted))
 
 
 def _reference(mapping: LogMapping, streams: Mapping[str, BoundStream], entries: MappingEntries) -> str:

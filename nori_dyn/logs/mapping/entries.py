@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from nori_dyn.system.variables import LOAD
 from nori_dyn.typing import Floats, Indices
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Piece:
     """Numbers of a stream that make numbers of a sample together: convert(numbers * factors + offsets).
 
@@ -37,12 +38,26 @@ class Piece:
     offsets: Floats
     convert: Conversion | None = None
 
-    def apply(self, values: Sequence[Floats]) -> Sequence[Floats]:
-        """Numbers of the record (m of (n,)) from columns (k of (n,))."""
-        scaled = [
-            v if f == 1 and o == 0 else v * f + o for v, f, o in zip(values, self.factors, self.offsets, strict=True)
-        ]
-        return scaled if self.convert is None else list(self.convert(np.array(scaled)))
+    @staticmethod
+    def joined(pieces: Sequence[Piece]) -> Piece:
+        """The numbers of pieces without a conversion as one."""
+        columns = tuple(column for piece in pieces for column in piece.columns)
+        targets = np.concatenate([piece.targets for piece in pieces])
+        factors, offsets = (
+            np.concatenate(each) for each in zip(*((p.factors, p.offsets) for p in pieces), strict=True)
+        )
+        return Piece(columns, targets, factors, offsets)
+
+    def apply(self, values: Floats) -> Floats:
+        """Numbers of the record (m, n) from columns (k, n), which are overwritten."""
+        if not self._is_in_si:
+            values *= self.factors[:, None]
+            values += self.offsets[:, None]
+        return values if self.convert is None else self.convert(values)
+
+    @cached_property
+    def _is_in_si(self) -> bool:
+        return bool((self.factors == 1).all() and (self.offsets == 0).all())
 
 
 @dataclass(frozen=True, slots=True)

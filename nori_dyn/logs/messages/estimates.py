@@ -163,7 +163,7 @@ class EstimateTopic:
         content = np.tile(np.frombuffer(self.layout.data, np.uint8), (len(table), 1))
         self.layout.put(content, (*self.paths, *self.variances), self.numbers(table).T)
         if t is not None and self.is_stamped:
-            self.layout.put(content, [STAMP], t[None])
+            self.layout.put(content, (STAMP,), t[None])
         joined = content.tobytes()
         return [joined[k * size : (k + 1) * size] for k in range(len(table))]
 
@@ -362,7 +362,7 @@ def _layout(
     lacking = [path for path in (*paths, *(constants or ())) if path not in layout.places]
     assert not lacking, lacking
     content = np.frombuffer(bytearray(layout.data), np.uint8)[None]
-    layout.put(content, [*(constants or ())], np.array([[value] for value in (constants or {}).values()]))
+    layout.put(content, tuple(constants or ()), np.array([[value] for value in (constants or {}).values()]))
     return replace(layout, data=content.tobytes())
 
 

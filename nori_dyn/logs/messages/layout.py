@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, Types
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Booleans, Floats, Indices
+
+Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 
 BASE, NAME, ARRAY = 1, 2, 3
 """What rosbags calls the nodes of a definition: a number or text, a message, an array of a length that is known."""
@@ -32,22 +34,23 @@ NAMES = ("name", "names", "joint_names", "interface_names")
 """Fields that name the elements of the arrays beside and below them."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSlot:
-    """Slot of a number in a message; a time is seconds and then nanoseconds.
+class FieldSlot(NamedTuple):
+    """Slot of a number in a message.
 
     Attributes:
         offset: in which byte it begins.
-        dtype: of which type it is; "time" for two integers.
+        dtype: of which type it is; of a time, its seconds `s` and nanoseconds `ns`.
     """
 
     offset: int
-    dtype: str
+    dtype: np.dtype[Any]
 
-    @property
-    def size(self) -> int:
-        """How many bytes it has."""
-        return 8 if self.dtype == "time" else int(self.dtype[1:])
+
+Run: TypeAlias = tuple[slice, FieldSlot, int]
+"""Numbers of one type at even distances: which they are of those that are asked for, the first, bytes to the next."""
+
+Group: TypeAlias = tuple[np.dtype[Any], Indices, Indices]
+"""Numbers of one type, which they are of those that are asked for (m,), and their bytes (m, size)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,73 +59,88 @@ class MessageLayout:
 
     Attributes:
         data: the message.
-        order: "<" or ">", which byte of a number comes first.
         places: of each number by its path, ".position:l_knee".
         decisive: the bytes that the layout depends on.
-        runs: numbers that were asked for, those that stand one after the other together.
+        key: these bytes.
     """
 
     data: bytes
-    order: str
     places: Mapping[str, FieldSlot]
     decisive: Indices
-    runs: dict[tuple[str, ...], list[tuple[slice, FieldSlot, int]]] = field(default_factory=dict)
+    key: bytes
+    _runs: dict[tuple[str, ...], list[Run]] = field(default_factory=dict)
+    _groups: dict[tuple[str, ...], list[Group]] = field(default_factory=dict)
 
-    def fits(self, table: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def fits(self, data: bytes) -> bool:
+        """Whether a message of as many bytes has this layout."""
+        return np.frombuffer(data, np.uint8)[self.decisive].tobytes() == self.key
+
+    def fitting(self, table: Bytes) -> Booleans:
         """Mask (n,) of the messages (n, size) that have this layout."""
-        own = np.frombuffer(self.data, np.uint8)[self.decisive]
-        return np.asarray((table[:, self.decisive] == own).all(axis=1))
+        return np.asarray((table[:, self.decisive] == np.frombuffer(self.key, np.uint8)).all(axis=1))
 
-    def take(self, table: np.ndarray[Any, np.dtype[np.uint8]], paths: Sequence[str]) -> Floats:
+    def take(self, table: Bytes, paths: tuple[str, ...]) -> Floats:
         """Extract numbers (paths, n) from messages (n, size); nan where they have none."""
         found = np.full((len(paths), len(table)), np.nan)
-        for rows, place, count in self._runs(paths):
-            content = np.ascontiguousarray(table[:, place.offset : place.offset + count * place.size])
-            if place.dtype == "time":
-                parts = content.view([("s", f"{self.order}i4"), ("ns", f"{self.order}u4")])
-                found[rows] = (parts["s"] + parts["ns"] / 1e9).T
-            else:
-                found[rows] = content.view(self.order + place.dtype).T
+        for rows, numbers in self._views(table, paths):
+            found[rows] = (numbers if numbers.dtype.names is None else numbers["s"] + numbers["ns"] / 1e9).T
         return found
 
-    def put(self, table: np.ndarray[Any, np.dtype[np.uint8]], paths: Sequence[str], values: Floats) -> None:
+    def take_one(self, data: bytes, paths: tuple[str, ...]) -> Floats:
+        """Extract numbers (paths,) from one message, faster than `take`; nan where it has none."""
+        content, found = np.frombuffer(data, np.uint8), np.full(len(paths), np.nan)
+        for dtype, rows, places in self.groups(paths):
+            numbers = content[places].view(dtype)
+            if dtype.names is None:
+                found[rows] = numbers[:, 0]
+                continue
+            for k, (seconds, ns) in zip(rows.tolist(), numbers[:, 0].tolist(), strict=True):
+                found[k] = seconds + ns / 1e9
+        return found
+
+    def put(self, table: Bytes, paths: tuple[str, ...], values: Floats) -> None:
         """Put numbers (paths, n) into messages (n, size)."""
-        for rows, place, count in self._runs(paths):
-            content = np.ascontiguousarray(values[rows].T)
-            if place.dtype == "time":
-                parts = np.zeros(content.shape, [("s", f"{self.order}i4"), ("ns", f"{self.order}u4")])
+        for rows, numbers in self._views(table, paths):
+            content = values[rows].T
+            if numbers.dtype.names is None:
+                numbers[...] = content
+            else:
                 whole = np.floor(content)
                 ns = np.rint((content - whole) * 1e9)
-                parts["s"], parts["ns"] = whole + (ns >= 1e9), ns % 1e9
-            else:
-                parts = content.astype(self.order + place.dtype)
-            table[:, place.offset : place.offset + count * place.size] = parts.view(np.uint8).reshape(len(table), -1)
+                numbers["s"], numbers["ns"] = whole + (ns >= 1e9), ns % 1e9
 
-    def _runs(self, paths: Sequence[str]) -> list[tuple[slice, FieldSlot, int]]:
-        """Runs of contiguous numbers: their rows, the slot of the first, and their count."""
-        known = self.runs.get(key := tuple(paths))
-        if known is not None:
+    def _views(self, table: Bytes, paths: tuple[str, ...]) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
+        """Yield rows of paths, and their numbers in messages (n, size) as a view (n, rows)."""
+        for rows, (offset, dtype), stride in self.runs(paths) if len(table) else ():
+            shape, steps = (len(table), rows.stop - rows.start), (table.strides[0], stride)
+            yield rows, np.ndarray(shape, dtype, table, offset, steps)
+
+    def runs(self, paths: tuple[str, ...]) -> list[Run]:
+        """Numbers of a message, those at even distances together."""
+        if paths in self._runs:
+            return self._runs[paths]
+        found = self._runs[paths] = list[Run]()
+        for k, place in ((k, self.places[path]) for k, path in enumerate(paths) if path in self.places):
+            rows, first, stride = found[-1] if found else (slice(0, 0), place, 0)
+            n, way = rows.stop - rows.start, place.offset - first.offset
+            if n and rows.stop == k and first.dtype == place.dtype and way > 0 and (n == 1 or way == n * stride):
+                found[-1] = slice(rows.start, k + 1), first, way // n
+            else:
+                found.append((slice(k, k + 1), place, place.dtype.itemsize))
+        return found
+
+    def groups(self, paths: tuple[str, ...]) -> list[Group]:
+        """Numbers of a message, those of one type together."""
+        if (known := self._groups.get(paths)) is not None:
             return known
-        runs = self.runs[key] = self._found_runs(key)
-        return runs
-
-    def _found_runs(self, paths: Sequence[str]) -> list[tuple[slice, FieldSlot, int]]:
-        runs: list[tuple[slice, FieldSlot, int]] = []
-        for k, path in enumerate(paths):
-            place = self.places.get(path)
-            if place is None:
-                continue
-            rows, first, count = runs[-1] if runs else (slice(0), place, 0)
-            if (
-                count
-                and rows.stop == k
-                and first.dtype == place.dtype
-                and first.offset + count * first.size == place.offset
-            ):
-                runs[-1] = slice(rows.start, k + 1), first, count + 1
-            else:
-                runs.append((slice(k, k + 1), place, 1))
-        return runs
+        offsets: dict[np.dtype[Any], dict[int, int]] = {}
+        for k, place in ((k, self.places[path]) for k, path in enumerate(paths) if path in self.places):
+            offsets.setdefault(place.dtype, {})[k] = place.offset
+        found = self._groups[paths] = [
+            (dtype, np.array([*own]), np.array([*own.values()])[:, None] + np.arange(dtype.itemsize))
+            for dtype, own in offsets.items()
+        ]
+        return found
 
 
 def layout_of(data: bytes, kind: str, types: Types, encoding: Encoding) -> MessageLayout:
@@ -141,7 +159,8 @@ def layout_of(data: bytes, kind: str, types: Types, encoding: Encoding) -> Messa
     if not walk.at <= len(data) <= walk.at + (3 if encoding == "cdr" else 0):
         raise MalformedMessage(f"{len(data)} bytes are no {kind}: it ends after {walk.at}")
     decisive = np.array([k for begin, end in walk.decisive for k in range(begin, end)], dtype=np.intp)
-    return MessageLayout(walk.data, walk.order, walk.places, decisive)
+    key = np.frombuffer(walk.data, np.uint8)[decisive].tobytes()
+    return MessageLayout(walk.data, walk.places, decisive, key)
 
 
 @dataclass(slots=True)
@@ -174,7 +193,7 @@ class _Walk:
         """
         if kind in TIME_KINDS:
             self._aligned(4)
-            self._number(path, "time", 8)
+            self._number(path, [("s", f"{self.order}i4"), ("ns", f"{self.order}u4")])
             return names
         for name, (node, told) in self.types[kind][1]:
             below = f"{path}.{name}"
@@ -233,18 +252,18 @@ class _Walk:
             self._aligned(size)
         if self.at + count * size > len(self.data):
             raise MalformedMessage(f"{len(self.data)} bytes end before '{path[1:]}'")
-        dtype = DTYPES.get(kind) or f"{'f' if kind[0] == 'f' else kind[0]}{size}"
-        begin = self.at
+        begin, dtype = self.at, self.order + (DTYPES.get(kind) or f"{kind[0]}{size}")
         for k, key in enumerate(keys):
             self.at = begin + k * size
-            self._number(path + key, dtype, size)
+            self._number(path + key, dtype)
         self.at = begin + count * size
 
-    def _number(self, path: str, dtype: str, size: int) -> None:
-        if self.at + size > len(self.data):
+    def _number(self, path: str, told: Any) -> None:
+        dtype = np.dtype(told)
+        if self.at + dtype.itemsize > len(self.data):
             raise MalformedMessage(f"{len(self.data)} bytes end before '{path[1:]}'")
         self.places[path] = FieldSlot(self.at, dtype)
-        self.at += size
+        self.at += dtype.itemsize
 
     def _length(self) -> int:
         self._aligned(4)

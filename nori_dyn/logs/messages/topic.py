@@ -19,6 +19,9 @@ from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, Types
 from nori_dyn.logs.messages.layout import MessageLayout, layout_of
 from nori_dyn.typing import Floats, Indices
 
+LAYOUTS = 16
+"""Layouts of messages of one length that are remembered: publishers of parts of a robot have one each."""
+
 STAMP = ".header.stamp"
 """The column, of its topic, with the time at which a message was made."""
 
@@ -57,16 +60,17 @@ class Topic:
         """The column with the times of messages: when they were made, where they tell."""
         return self.name + (STAMP if self.is_stamped else LOG_TIME)
 
-    def look(self, data: bytes) -> None:
-        """Learn from a message what columns there are.
+    def look(self, data: bytes) -> bool:
+        """Learn from a message what columns there are; whether there is anything new.
 
         Raises:
             MalformedMessage: it is none.
         """
-        layout = self._layout(data)
+        layout, before = self.layout(data), (len(self._columns), self.is_stamped)
         self._columns.update(dict.fromkeys(self.name + path for path in layout.places))
         if STAMP in layout.places:
-            self.is_stamped |= bool(self.decode([data], [self.name + STAMP])[0, 0])
+            self.is_stamped |= bool(layout.take_one(data, (STAMP,))[0])
+        return before != (len(self._columns), self.is_stamped)
 
     def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
         """Decode columns (columns, n) of messages; nan where one has no such number.
@@ -86,7 +90,16 @@ class Topic:
             found[:, own] = self._decode_alike([messages[k] for k in own.tolist()], own, paths)
         return found
 
-    def _decode_alike(self, messages: Sequence[bytes], numbers: Indices, paths: Sequence[str]) -> Floats:
+    def layout(self, data: bytes) -> MessageLayout:
+        """Layout of a message: one that is known, or what its definition says of it.
+
+        Raises:
+            MalformedMessage: it is none.
+        """
+        known = self._layouts.get(len(data), ())
+        return next((each for each in known if each.fits(data)), None) or self._new(data)
+
+    def _decode_alike(self, messages: Sequence[bytes], numbers: Indices, paths: tuple[str, ...]) -> Floats:
         """Decode numbers (paths, n) of messages of one length."""
         n = len(messages)
         if not n:
@@ -98,19 +111,20 @@ class Topic:
         while left.any():
             first = int(np.argmax(left))
             try:
-                layout = next(known, None) or self._layout(messages[first])
+                layout = next(known, None) or self._new(messages[first])
             except MalformedMessage as error:
                 raise MalformedMessage(f"message {numbers[first]} of {self.name}: {error}") from None
-            own = left & layout.fits(table)
+            own = left & layout.fitting(table)
             if own.all():
                 return layout.take(table, paths)
             found[:, own] = layout.take(table[own], paths)
             left &= ~own
         return found
 
-    def _layout(self, data: bytes) -> MessageLayout:
+    def _new(self, data: bytes) -> MessageLayout:
+        """Layout of a message, which is remembered."""
         layout = layout_of(data, self.kind, self.types, self.encoding)
         known = self._layouts.setdefault(len(data), [])
         known.insert(0, layout)
-        del known[16:]  # a topic whose messages all differ
+        del known[LAYOUTS:]
         return layout

@@ -125,7 +125,9 @@ def looked_at(name, kind, types, data):
 def test_a_time_that_rounds_up_to_a_second_is_that_second():
     data = joint_state(["a"], [0])
     table = np.tile(np.frombuffer(data, dtype=np.uint8), (2, 1))
-    layout_of(data, KIND, standard_types("cdr"), "cdr").put(table, [".header.stamp"], np.array([[2.99999999999, 4.25]]))
+    layout_of(data, KIND, standard_types("cdr"), "cdr").put(
+        table, (".header.stamp",), np.array([[2.99999999999, 4.25]])
+    )
     stamps = [STORES["cdr"].deserialize_cdr(row.tobytes(), KIND).header.stamp for row in table]
     assert [(stamp.sec, stamp.nanosec) for stamp in stamps] == [(3, 0), (4, 250_000_000)]
 
