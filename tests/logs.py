@@ -27,4 +27,4 @@ def samples_in(
     systems = {(): system} if isinstance(system, nd.System) else system
     reading = SampleReader(systems, contacts, closed, differentiation, missing)
     log = nd.read_log(path, mapping)
-    return joined([chunk.samples for chunk in reading.chunks(log, counts or LogCounts())])
+    return joined([*reading.chunks(log, counts or LogCounts())])

@@ -258,11 +258,11 @@ class _LogRun:
         """Yield the samples that can be estimated."""
         runner, options, n, begun = self.runner, self.runner.options, 0, time.perf_counter()
         reading = SampleReader(runner.systems, runner.contacts, runner.closed, options.differentiation, options.missing)
-        for chunk in _timed(reading.chunks(self.log, self.report.counts), self.report, -1):
-            n += len(chunk.samples)
-            yield chunk.samples
+        for samples in _timed(reading.chunks(self.log, self.report.counts), self.report, -1):
+            n += len(samples)
+            yield samples
             rate = n / max(time.perf_counter() - begun, 1e-9)
-            self.stage(f"read, {n / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", chunk.done)
+            self.stage(f"read, {n / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", self.report.counts.done)
 
     def solved(self) -> Iterator[LogPart]:
         """Yield the estimates of single instants."""

@@ -23,7 +23,6 @@ from nori_dyn.identification.regression import MOTIONS, torques_of
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.motion.differentiation import JUMP
-from nori_dyn.logs.reading import Chunk
 from nori_dyn.logs.report import LogReport, look_at
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.base import VariableReading
@@ -91,11 +90,11 @@ class LogReader:
                 if is_new:
                     accumulator.restart()
                 accumulator.add(self._motion(samples.at(part)), dt)
-            look_at(report, options.systems, chunk.samples, n, dt, by_model=False, units=log.units_of_motion)
+            look_at(report, options.systems, chunk, n, dt, by_model=False, units=log.units_of_motion)
             n += len(samples)
             low = np.minimum(low, samples.q.min(axis=0, initial=np.inf))
             high = np.maximum(high, samples.q.max(axis=0, initial=-np.inf))
-            self._stage(f"{log.path.name[-24:]}, {n / 1e3:,.0f} k samples", chunk.done)
+            self._stage(f"{log.path.name[-24:]}, {n / 1e3:,.0f} k samples", report.counts.done)
         segments = [] if accumulator is None else accumulator.segments.each()
         if not segments:
             raise InputError(
@@ -136,8 +135,8 @@ class LogReader:
         """
         n_rows = len(self._rows.names)
         gains = np.array([evidence.gain(k, values) for k in range(n_rows)])
-        accumulator, thinned = self._accumulator(moments.dt, sigma, None), Thinned()
-        for chunk, samples, dt, runs in self._chunks(moments.log, "drop", LogReport(), moments.dt):
+        accumulator, thinned, report = self._accumulator(moments.dt, sigma, None), Thinned(), LogReport()
+        for _, samples, dt, runs in self._chunks(moments.log, "drop", report, moments.dt):
             for part, is_new in runs:
                 if is_new:
                     accumulator.restart()
@@ -145,7 +144,7 @@ class LogReader:
                     old = made.read + accumulator.residuals(made.entries, evidence.beta(before))
                     new = made.read + accumulator.residuals(made.entries, evidence.beta(values)) / gains
                     thinned.add(np.column_stack([made.t, made.read, old, new]))
-            self._stage(f"{moments.log.path.name[-24:]}, curves", chunk.done)
+            self._stage(f"{moments.log.path.name[-24:]}, curves", report.counts.done)
             unit = "sample" if samples.t is None else "s"
         t, rows = thinned.rows[:, 0], thinned.rows[:, 1:].T
         name = moments.log.path.name
@@ -153,7 +152,7 @@ class LogReader:
 
     def _chunks(
         self, log: Log, missing: Missing, report: LogReport, dt: float | None
-    ) -> Iterator[tuple[Chunk, Samples, float | None, list[tuple[slice, bool]]]]:
+    ) -> Iterator[tuple[Samples, Samples, float | None, list[tuple[slice, bool]]]]:
         """Yield chunks of a log, their whole samples, the time between these, and their runs without a gap.
 
         Of each run it says whether it does not follow the samples before it.
@@ -161,7 +160,7 @@ class LogReader:
         reader = self._options.reader(missing)
         last: Samples | None = None
         for chunk in reader.chunks(log, report.counts):
-            samples = _whole(self._options.in_contact(chunk.samples))
+            samples = _whole(self._options.in_contact(chunk))
             dt = _step(samples) if dt is None else dt
             follows = _follows(samples, last, dt)
             yield chunk, samples, dt, [(part, bool(part.start) or not follows) for part in _runs(samples, dt)]

@@ -22,7 +22,6 @@ from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.account import Account
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
-from nori_dyn.logs.chunks import lacking, lacks
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
@@ -371,10 +370,10 @@ def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...])
     """
     record = binding.record
     states = record.systems if closed is None or len(record.systems) == 1 else [closed]
-    needed = {name: None for state in states for name in lacking(binding, state, made)}
+    needed = {name: None for state in states for name in binding.lacking_in(state, made)}
     always = [*record.names[: record.y.start], *(() if closed is not None else record.names[record.closed])]
     missing = [name for name in always if name in binding.lacking] + list(needed)
     if not missing:
         return
     columns = {column: bound.stream for bound in binding.streams.values() for column in bound.stream.columns}
-    raise lacks(binding, missing, columns, "numbers that are needed")
+    raise binding.lacks(missing, columns, "numbers that are needed")

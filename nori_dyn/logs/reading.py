@@ -12,7 +12,7 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.logs.ahead import prefetched
 from nori_dyn.logs.checks import check_readings, samples_by_state, usable
-from nori_dyn.logs.chunks import LogCounts, lacking, lacks, raw_samples, samples_of
+from nori_dyn.logs.chunks import LogCounts, raw_samples, samples_of
 from nori_dyn.logs.formats.source import abbreviated
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.binding import Binding
@@ -21,19 +21,6 @@ from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chunk:
-    """Samples that can be estimated, and the share of the log read so far.
-
-    Attributes:
-        samples: the samples.
-        done: the share of the log that has been read, where that is known.
-    """
-
-    samples: Samples
-    done: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +60,7 @@ class SampleReader:
                 found |= {tuple(compress(self.contacts, row)) for row in rows.tolist()}
         return found
 
-    def chunks(self, log: Log, counts: LogCounts) -> Iterator[Chunk]:
+    def chunks(self, log: Log, counts: LogCounts) -> Iterator[Samples]:
         """Yield the samples of a log that can be estimated.
 
         Args:
@@ -98,14 +85,14 @@ class SampleReader:
                     if not len(samples):
                         continue
                     for state, places in samples_by_state(samples).items():
-                        without = lacking(binding, state, made)
+                        without = binding.lacking_in(state, made)
                         if without:
                             of = f"of {len(self.systems[state].measurement_names)} measurements"
-                            raise lacks(binding, without, source.columns, of)
+                            raise binding.lacks(without, source.columns, of)
                         own = binding.record.own_readings(state, samples.y[places])
                         check_readings(samples, self.systems[state], own, places, self.missing)
-                    is_empty = False
-                    yield Chunk(samples, source.done())
+                    is_empty, counts.done = False, source.done()
+                    yield samples
         if is_empty:
             reasons = "; ".join(f"{n:,} {reason}" for reason, n in counts.left_out.items())
             raise InputError(f"{log.path}: no sample of it can be estimated: {reasons}.")
