@@ -41,9 +41,6 @@ WRENCH_NAME = re.compile(
 )
 """Columns of a wrench by component: what it is called, force or moment, the axis."""
 
-MESSAGE = "a message of a wrench"
-"""Why columns are of a wrench, without a doubt."""
-
 CONTACTS = {"contact", "contacts", "stance", "support", "standing", "closed"}
 """Words in the names of columns that say whether a contact is closed."""
 
@@ -118,8 +115,7 @@ def draft(
     names = [name for stream in source.streams for name in stream.columns if name != stream.clock]
     joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
     values = _sample(source)
-    known = recognised(families_of(names, joints, order, called), len(joints), values)
-    families = [*split(known, record.tree, values)]
+    families = [*split(recognised(families_of(names, joints, order, called), record.tree, values), record.tree)]
     times_of = {source.columns[f.columns[0]].name: f for f in families if f.words == (TIME,)}
     clocks = {s.name: found for s in source.streams if (found := _clock(s, values, times_of.get(s.name))) is not None}
     times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}
@@ -216,9 +212,9 @@ def _wrenches(of: Drafting) -> Iterator[DraftEntry]:
         if len(family.columns) == 6 and not set(family.columns) & taken and kind_of(family) is None:
             components = [f"{letter}{axis}" for letter in "fm" for axis in AXES]
             by_component = dict(zip(components, family.columns, strict=True))
-            found[family.pattern] = by_component, "six numbers: forces are taken to come first, check it"
+            found[family.pattern] = by_component, "six numbers: forces are taken to come first, check it", True
     left = dict(sensors)
-    for stem, (columns, why) in found.items():
+    for stem, (columns, why, is_doubtful) in found.items():
         group = _nearest(stem, left, 0.4)
         if group is None and len(found) == len(sensors) == 1:
             group = next(iter(left), None)
@@ -233,11 +229,14 @@ def _wrenches(of: Drafting) -> Iterator[DraftEntry]:
             told = f"; in {unit}, as the names say" if unit else ""
             entry |= {"unit": unit} if unit else {}
             gives = tuple(f"{group}.{part}" for part in parts)
-            yield DraftEntry(entry, why + told, tuple(own[part] for part in parts), gives, MESSAGE not in why)
+            yield DraftEntry(entry, why + told, tuple(own[part] for part in parts), gives, is_doubtful)
 
 
-def _named_wrenches(of: Drafting) -> Iterator[tuple[str, tuple[dict[str, str], str]]]:
-    """Yield columns named force.x to torque.z, Fx to Tz, f_x to m_z, by component, by their stems, and why."""
+def _named_wrenches(of: Drafting) -> Iterator[tuple[str, tuple[dict[str, str], str, bool]]]:
+    """Yield columns named force.x to torque.z, Fx to Tz, f_x to m_z, by their stems: by component, why, and any doubt.
+
+    Those whose names are spelled out, as in messages, leave none.
+    """
     found: dict[tuple[str, bool], dict[str, str]] = {}
     taken = of.taken
     for name in of.names:
@@ -248,7 +247,8 @@ def _named_wrenches(of: Drafting) -> Iterator[tuple[str, tuple[dict[str, str], s
     for (stem, is_spelled), parts in found.items():
         if set(FORCE[3:]) <= set(parts):
             own = {part: parts[part] for part in FORCE if part in parts}
-            yield stem, (own, MESSAGE if is_spelled else "named as forces and moments: check their sign")
+            why = "a message of a wrench" if is_spelled else "named as forces and moments: check their sign"
+            yield stem, (own, why, not is_spelled)
 
 
 def _imus(of: Drafting) -> Iterator[DraftEntry]:

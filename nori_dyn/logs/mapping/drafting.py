@@ -13,10 +13,10 @@ from nori_dyn.logs.mapping.families import (
     MEASURED,
     NOT_MEASURED,
     NUMBERED,
-    SAME_NUMBERS,
     STATE,
     UNIT_IN_NAME,
     Family,
+    Tie,
     joints_of,
     kind_of,
     source_of,
@@ -35,6 +35,9 @@ ANGLES = {
     "rad": {"rad", "rads", "radian", "radians", "radps"},
 }
 """Words in the names of columns that say the unit of angles, and of their rates."""
+
+SI = {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m"}
+"""Units of SI of quantities of joints."""
 
 IN_NAME = "the unit stands in the name"
 
@@ -125,7 +128,7 @@ class Drafting:
             unit, told = self._unit(kind, columns, own)
             if unit:
                 entry["unit"] = unit
-                if family.pattern.startswith(STATE) and "name" not in told:
+                if family.pattern.startswith(STATE) and unit_in_name(columns[0], SI[kind]) is None:
                     told, is_doubtful = f"{told}; or a share of its range, as LeRobot's own arms record it", True
             if kind == "current":
                 entry["scale"] = [1.0] * len(own)
@@ -140,8 +143,7 @@ class Drafting:
 
     def _unit(self, kind: str, columns: Sequence[str], joints: Sequence[str]) -> tuple[str, str]:
         """Unit of columns of joints if it is not that of SI, and the reason."""
-        si = {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m"}.get(kind)
-        named = None if si is None else unit_in_name(columns[0], si)
+        named = unit_in_name(columns[0], SI[kind]) if kind in SI else None
         if named is not None:
             return named, IN_NAME if named else ""
         if kind == "q":
@@ -208,7 +210,7 @@ def _likeliest_first(family: Family) -> tuple[bool, bool, bool, int, int]:
     """The order of families that may be one quantity."""
     words = set(family.words)
     is_bare = words <= NUMBERED
-    is_open = family.joints is None or family.why == SAME_NUMBERS
+    is_open = family.joints is None or family.tie is Tie.NUMBERS
     return is_open, is_bare, not MEASURED & words, -len(family.columns), len(family.words)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from types import MappingProxyType
 
 WORDS: Mapping[str, frozenset[str]] = {
@@ -50,9 +51,6 @@ NOT_MEASURED = frozenset(
 MEASURED = frozenset({"mes", "meas", "measured", "msr", "act", "actual", "real"})
 """Words of columns that say that they hold what was measured."""
 
-SAME_NUMBERS = "numbered as the joints, of which some are lacking: check that both begin at the same number"
-"""Why columns such as q4 and q6 are of which joints."""
-
 LIMBS: Mapping[str, frozenset[str]] = {
     "left": frozenset({"left", "l"}),
     "right": frozenset({"right", "r"}),
@@ -72,10 +70,16 @@ LETTERS_OF_A_WORD = 5
 STATE = "observation.state"
 """What LeRobot calls the positions of joints, mostly; and sometimes the pose of a hand, or all of a robot's state."""
 
-IN_ORDER = "in the order in which the robot's messages number the joints"
-"""Why numbered columns are of which joints, where that is known."""
-
 UNIT_IN_NAME = re.compile(r"[\[(]([a-zA-Z/^0-9·* ]+)[\])]\s*$")
+
+
+class Tie(Enum):
+    """What ties columns to joints, and the sentence that says it."""
+
+    NAMES = "named after the joints"
+    ALIKE = "named after joints, whose names in the robot differ a little"
+    ORDER = "in the order in which the robot's messages number the joints"
+    NUMBERS = "numbered as the joints, of which some are lacking: check that both begin at the same number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,10 @@ class Family:
     Attributes:
         pattern: their names, with {joint}, {name} (of a joint, in part) or {k} for what differs.
         columns: the columns, by joint, or in the order of their numbers.
-        joints: the joints, where the names tell them.
+        joints: the joints, where the names, or what is known of the robot's messages, tell them.
         words: the words of the pattern.
         why: on what the words rest, where it is not the pattern.
+        tie: what ties the columns to the joints.
     """
 
     pattern: str
@@ -95,6 +100,7 @@ class Family:
     joints: tuple[str, ...] | None
     words: tuple[str, ...] = field(default=())
     why: str = ""
+    tie: Tie | None = None
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -128,7 +134,7 @@ def _in_order(family: Family, order: Sequence[str]) -> Family:
     size, n = len(family.columns), len(order)
     if family.joints is not None or not n or not (size == n or (size > n and "motor" in family.words)):
         return family
-    return replace(family, columns=family.columns[:n], joints=tuple(order))
+    return replace(family, columns=family.columns[:n], joints=tuple(order), tie=Tie.ORDER)
 
 
 def _by_joint(names: Iterable[str], joints: Sequence[str], more: Mapping[str, Sequence[str]]) -> Iterator[Family]:
@@ -144,7 +150,7 @@ def _by_joint(names: Iterable[str], joints: Sequence[str], more: Mapping[str, Se
             found.setdefault(name.replace(own, "{joint}" if own in joints else "{name}"), {})[called[own]] = name
     for pattern, of in found.items():
         ordered = tuple(joint for joint in joints if joint in of)
-        yield Family(pattern, tuple(of[joint] for joint in ordered), ordered, words_of(pattern))
+        yield Family(pattern, tuple(of[joint] for joint in ordered), ordered, words_of(pattern), tie=Tie.NAMES)
     yield from _by_other_names(
         [name for name in names if not any(name in of.values() for of in found.values())], joints
     )
@@ -171,7 +177,7 @@ def _by_other_names(names: Iterable[str], joints: Sequence[str]) -> Iterator[Fam
                 likely.setdefault(sorted((abs(joint.count("_") - n), joint) for joint in alike)[0][1], name)
         if len(likely) == len(of):
             ordered = tuple(joint for joint in joints if joint in likely)
-            yield Family(stem, tuple(likely[joint] for joint in ordered), ordered, words_of(stem))
+            yield Family(stem, tuple(likely[joint] for joint in ordered), ordered, words_of(stem), tie=Tie.ALIKE)
 
 
 def _by_number(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
@@ -191,7 +197,7 @@ def _by_number(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
             yield Family(pattern, tuple(of[k] for k in numbers), None, words_of(pattern))
         elif of.keys() <= ends.keys() and len(ends) == len(joints):
             own = tuple(ends[k] for k in numbers)
-            yield Family(pattern, tuple(of[k] for k in numbers), own, words_of(pattern), SAME_NUMBERS)
+            yield Family(pattern, tuple(of[k] for k in numbers), own, words_of(pattern), tie=Tie.NUMBERS)
 
 
 def inertial_kind(words: Sequence[str]) -> str | None:
@@ -227,18 +233,16 @@ def kind_of(family: Family) -> str | None:
 def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str], str, bool]:
     """Joints of a family, among some of a robot's n, the reason, and whether it is to be checked; empty if unknown."""
     size = len(family.columns)
-    if family.joints is not None:
-        if family.why == SAME_NUMBERS:
-            return [joint for joint in family.joints if joint in joints], "", True
-        named = "{joint}" in family.pattern or "{name}" in family.pattern
-        why = "named after the joints" if named else "named after joints, whose names in the robot differ a little"
-        why, named = (IN_ORDER, True) if "{k}" in family.pattern else (why, named)
-        is_doubtful = not named and size < n
+    if family.joints is not None and family.tie is not None:
+        own, why = [joint for joint in family.joints if joint in joints], family.tie.value
+        if family.tie is Tie.NUMBERS:
+            return own, why, True
+        is_doubtful = family.tie is Tie.ALIKE and size < n
         if set(family.words) <= NUMBERED:
             why, is_doubtful = SAYS_NO_MORE, True
         if family.pattern == f"{STATE}[{{k}}]":
             why, is_doubtful = f"{why}, if it holds their positions: its numbers have no names", True
-        return [joint for joint in family.joints if joint in joints], why, is_doubtful
+        return own, why, is_doubtful
     limbs = [limb for limb, words in LIMBS.items() if words & set(family.words)]
     if limbs:
         own = [joint for joint in joints if all(LIMBS[limb] & set(words_of(joint)) for limb in limbs)]

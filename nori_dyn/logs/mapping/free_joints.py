@@ -16,12 +16,9 @@ from scipy.spatial.transform import Rotation
 from nori_dyn.logs.mapping.drafting import DraftEntry, Drafting
 from nori_dyn.logs.mapping.families import WORDS, Family, inertial_kind, kind_of, words_of
 from nori_dyn.logs.mapping.log_mapping import Axes
-from nori_dyn.logs.mapping.unnamed import TIME, step_between
+from nori_dyn.logs.mapping.unnamed import PLACED, is_unit
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
-
-UNIT = 1e-2
-"""How far the size of a quaternion may be from one."""
 
 RATES = {"vel", "velocity", "velocities", "v", "qd", "dq", "acc", "acceleration", "force", "torque", "twist", "speed"}
 """Words in the names of vectors that are no positions."""
@@ -38,9 +35,6 @@ SPAN = 0.2
 WHOLE = 7, 13
 """Numbers of an array that is a pose, and of one with a velocity, as simulators write them."""
 
-PLACED = (slice(0, 3), slice(3, 7)), (slice(4, 7), slice(0, 4))
-"""Where position and quaternion are in an array of a pose: that is first, or this, as Drake has it."""
-
 AXES: Mapping[tuple[bool, bool], Axes] = {(False, False): "body", (True, True): "world", (False, True): "mujoco"}
 """The axes of a velocity, by whether the angular part is in those of the world, and whether the linear is."""
 
@@ -51,46 +45,16 @@ Columns: TypeAlias = tuple[str, ...]
 """Names of columns."""
 
 
-def split(families: Iterable[Family], tree: KinematicTree, values: Mapping[str, Floats]) -> Iterator[Family]:
-    """Yield families; those of all of q, or qd, of a robot with a free joint in two: its numbers, and the others'.
-
-    Args:
-        families: the families.
-        tree: the robot.
-        values: some samples of the columns.
-    """
+def split(families: Iterable[Family], tree: KinematicTree) -> Iterator[Family]:
+    """Yield families; those of all of q, or qd, of a robot with a free joint in two: its numbers, and the others'."""
     n, is_free = sum(joint.nq == joint.nv == 1 for joint in tree.joints), tree.joints[0].nq == 7
-    for family in (part for each in families for part in (_states(each, n, values) if is_free else (each,))):
+    for family in families:
         sizes = OWN.get(kind_of(family) or ("qd" if family.words == ("v",) else ""), ())
         if family.joints is None and sizes and len(family.columns) == sum(sizes) + n and is_free:
             ends = np.cumsum([0, *sizes]).tolist()
             yield from (Family(f"{family.pattern}:{a}", family.columns[a:b], None) for a, b in pairwise(ends))
             family = replace(family, columns=family.columns[ends[-1] :])
         yield family
-
-
-def _states(family: Family, n: int, values: Mapping[str, Floats]) -> Iterator[Family]:
-    """Yield a family; one without a meaning as times, all of q and all of qd, if it has as many numbers, in that order.
-
-    The four numbers of the pose that are a quaternion tell it, and rates that positions move by.
-    """
-    columns, sizes = family.columns, (7 + n, 13 + 2 * n)
-    first = next((len(columns) - size for size in sizes if len(columns) - size in (0, 1)), None)
-    is_open = family.joints is None and kind_of(family) is None and {*columns} <= values.keys()
-    if first is None or not is_open or (first and not (np.diff(values[columns[0]]) > 0).all()):
-        yield family
-        return
-    q, qd = columns[first : first + 7 + n], columns[first + 7 + n :]
-    moving = [[values[column] for column in own] for own in (q[7:], qd[6:])]
-    if not any(_is_unit(values, q[place]) for _, place in PLACED) or (qd and step_between(*moving) is None):
-        yield family
-        return
-    why = f"without names, {len(q)} numbers that begin with a pose"
-    if first:
-        yield replace(family, columns=columns[:1], words=(TIME,), why="without a name, it increases all the way")
-    yield replace(family, columns=q, words=("q",), why=why)
-    if qd:
-        yield replace(family, columns=qd, words=("qd",), why="without names, the positions before them move so")
 
 
 def poses(of: Drafting, rate: float | None) -> Iterator[DraftEntry]:
@@ -160,8 +124,7 @@ def _lettered(of: Drafting) -> Iterator[tuple[str, Columns]]:
 
 def _is_unit(values: Mapping[str, Floats], columns: Columns) -> bool:
     """Whether columns are a vector of size one."""
-    known = {*columns} <= values.keys()
-    return known and bool(abs(np.nanmedian(np.linalg.norm([values[c] for c in columns], axis=0)) - 1.0) < UNIT)
+    return {*columns} <= values.keys() and is_unit([values[column] for column in columns])
 
 
 def _orders(of: Drafting, columns: Columns) -> list[str]:

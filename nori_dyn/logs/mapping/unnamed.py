@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nori_dyn.logs.mapping.families import Family, kind_of
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.plausibility.motion import RELATED, compared
 from nori_dyn.typing import Floats
 
@@ -22,6 +23,11 @@ TIME = "time"
 MOST = 12
 """Quantities of joints in a table, at most."""
 
+UNIT = 1e-2
+"""How far the size of a quaternion may be from one."""
+
+PLACED = (slice(0, 3), slice(3, 7)), (slice(4, 7), slice(0, 4))
+"""Where position and quaternion are in an array of a pose: that is first, or this, as Drake has it."""
 
 Parts: TypeAlias = dict[str, tuple[Sequence[int], str]]
 """The places of each quantity among columns, and why."""
@@ -43,38 +49,67 @@ def step_between(positions: Sequence[Floats], rates: Sequence[Floats]) -> float 
     return step if (np.abs(steps - step) < AGREED * step).all() else None
 
 
-def recognised(families: Sequence[Family], n: int, values: Mapping[str, Floats]) -> Iterator[Family]:
+def recognised(families: Sequence[Family], tree: KinematicTree, values: Mapping[str, Floats]) -> Iterator[Family]:
     """Yield the families of columns, those without a meaning in parts that have one.
-
-    A table of a multiple of n columns, with or without times before them, is n columns of each quantity, or the
-    quantities of each joint. Where one moves as another says, these are positions and velocities; likewise
-    accelerations. A single one that is left are the torques.
 
     Args:
         families: the families.
-        n: the joints.
+        tree: the robot.
         values: some samples of the columns.
     """
+    n, is_free = sum(joint.nq == joint.nv == 1 for joint in tree.joints), tree.joints[0].nq == 7
     for family in families:
         known = [values[column] for column in family.columns if column in values]
         is_open = family.joints is None and kind_of(family) is None and len(known) == len(family.columns)
         parts = _parts(known, n) if is_open and n else {}
-        if parts and (len(known) % n):
-            yield replace(
-                family, columns=family.columns[:1], words=(TIME,), why="without a name, it increases all the way"
-            )
+        parts = _states(known, n) if is_open and is_free and not parts else parts
         for kind, (places, why) in parts.items():
-            columns = tuple(family.columns[k] for k in places)
-            yield replace(family, columns=columns, words=(kind,), why=why)
+            yield replace(family, columns=tuple(family.columns[k] for k in places), words=(kind,), why=why)
         if not parts:
             yield family
 
 
+def is_unit(values: Sequence[Floats]) -> bool:
+    """Whether columns are a vector of size one."""
+    return bool(abs(np.nanmedian(np.linalg.norm(values, axis=0)) - 1.0) < UNIT)
+
+
+def _times(columns: Sequence[Floats], first: int) -> Parts | None:
+    """The column of times, where one comes first; None where it does not increase all the way."""
+    if not first:
+        return {}
+    return {TIME: ([0], "without a name, it increases all the way")} if (np.diff(columns[0]) > 0).all() else None
+
+
+def _states(columns: Sequence[Floats], n: int) -> Parts:
+    """The places of all of q, and of qd if there are as many numbers, of a robot with a free joint; empty if unknown.
+
+    The four numbers of the pose that are a quaternion tell it, and rates that positions move by.
+    """
+    first = next((left for left in (len(columns) - size for size in (7 + n, 13 + 2 * n)) if left in (0, 1)), None)
+    found = None if first is None else _times(columns, first)
+    if first is None or found is None:
+        return {}
+    q, qd = range(first, first + 7 + n), range(first + 7 + n, len(columns))
+    moving = [[columns[k] for k in own] for own in (q[7:], qd[6:])]
+    is_pose = any(is_unit([columns[k] for k in q[place]]) for _, place in PLACED)
+    if not is_pose or (qd and step_between(*moving) is None):
+        return {}
+    found["q"] = q, f"without names, {len(q)} numbers that begin with a pose"
+    return found | ({"qd": (qd, "without names, the positions before them move so")} if qd else {})
+
+
 def _parts(columns: Sequence[Floats], n: int) -> Parts:
-    """The places of positions, velocities, accelerations and torques among columns, and why; empty if unknown."""
+    """The places of positions, velocities, accelerations and torques among columns, and why; empty if unknown.
+
+    A table of a multiple of n columns, with or without times before them, is n columns of each quantity, or the
+    quantities of each joint. Where one moves as another says, these are positions and velocities; likewise
+    accelerations. A single one that is left are the torques.
+    """
     first = len(columns) % n
     m = len(columns) // n
-    if first > 1 or not 1 < m <= MOST or (first and not (np.diff(columns[0]) > 0).all()):
+    times = _times(columns, first) if first < 2 and 1 < m <= MOST else None
+    if times is None:
         return {}
     for blocks in (
         [range(first + i * n, first + (i + 1) * n) for i in range(m)],
@@ -89,6 +124,7 @@ def _parts(columns: Sequence[Floats], n: int) -> Parts:
         if q is None or qd is None:
             continue
         found: Parts = {
+            **times,
             "q": (blocks[q], "without names"),
             "qd": (blocks[qd], f"without names; {_named(blocks[q])} move so"),
         }
