@@ -81,17 +81,15 @@ class DependentJoints:
         tree: the robot; contacts that stand are among its loops.
         independent: the freedoms that are followed, and others that move.
         dependent: those that follow.
-        kept: the rows, as many as follow.
         rest: the closed configuration (nq,) from which closed ones are sought.
-        gap: from q to g and its derivatives (rows, 1 + nv).
-        jacobian: J (rows, nv) at q, and unused velocities and accelerations.
-        rows: J qdd + dJ/dt qd.
+        gap: from q to g and its derivatives (n_dependent, 1 + nv), of as many rows as follow.
+        jacobian: J (n_dependent, nv) at q, and unused velocities and accelerations.
+        rows: J qdd + dJ/dt qd (n_dependent,).
     """
 
     tree: KinematicTree
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
-    kept: tuple[int, ...]
     rest: Floats
     gap: CompiledFunction
     jacobian: CompiledFunction
@@ -142,16 +140,15 @@ class DependentJoints:
                 "move, lock some, or begin `at` a configuration where loops are not singular."
             )
         independent = tuple(k for k in may if k not in dependent)
-        kept = tuple(sorted(_independent_columns(J[:, dependent].T, [], range(len(J)))))
-        gap = traced(lambda tree, q: gaps(positions(tree, q)), tree, ("q",))
+        kept = sorted(_independent_columns(J[:, dependent].T, [], range(len(J))))
+        gap = traced(lambda tree, q: gaps(positions(tree, q))[kept], tree, ("q",))
         (of_q,) = jacobian(gap, ["q"], "reverse").outputs.values()
         gap = replace(gap, outputs={"gap": np.column_stack([gap.outputs[RESULT], of_q])})
-        rows = traced(closing_rows, tree, ("q", "qd", "qdd"))
+        rows = traced(lambda tree, q, qd, qdd: closing_rows(tree, q, qd, qdd)[kept], tree, ("q", "qd", "qdd"))
         found = DependentJoints(
             tree,
             independent,
             tuple(dependent),
-            kept,
             rest,
             CompiledFunction(gap),
             CompiledFunction(jacobian(rows, ["qdd"], "reverse")),
@@ -184,8 +181,7 @@ class DependentJoints:
         J_i, J_d = self._J(Q)
         of_i, of_d = list(self.independent), list(self.dependent)
         Qd[:, of_d] = -_solved(J_d, _times(J_i, qd[:, of_i]))
-        turning = self.rows(Q, Qd, 0 * Qdd)[:, self.kept]
-        Qdd[:, of_d] = -_solved(J_d, _times(J_i, qdd[:, of_i]) + turning)
+        Qdd[:, of_d] = -_solved(J_d, _times(J_i, qdd[:, of_i]) + self.rows(Q, Qd, 0 * Qdd))
         for part in (Q, Qd, Qdd):
             part[~is_closed] = np.nan
         return Q, Qd, Qdd
@@ -204,13 +200,12 @@ class DependentJoints:
         for k in range(1, n + 1):
             self._move(Q, way / n)
             for _ in range(CORRECTIONS if k == n else 1):
-                gap = np.asarray(self.gap.batch(Q))[:, self.kept]
+                gap = np.asarray(self.gap.batch(Q))
                 if np.abs(gap[:, :, 0]).max(initial=0.0) <= TIGHT:
                     break
                 step = np.zeros((len(Q), self.tree.nv))
-                step[:, self.dependent] = np.clip(
-                    -_solved(gap[:, :, 1:][:, :, self.dependent], gap[:, :, 0]), -STEP, STEP
-                )
+                wanted = -_solved(gap[:, :, 1:][:, :, self.dependent], gap[:, :, 0])
+                step[:, self.dependent] = np.clip(wanted, -STEP, STEP)
                 Q = self.tree.integrate(Q.T, step.T).T
         Q[:, self._of_q] = q[:, self._of_q]
         return Q, np.abs(gaps(positions(self.tree, Q.T))).max(axis=0, initial=0.0) <= CLOSED
@@ -232,7 +227,7 @@ class DependentJoints:
     def _J(self, Q: Floats) -> tuple[Floats, Floats]:
         """J_i (N, n_dependent, n_independent) and J_d (N, n_dependent, n_dependent)."""
         none = np.zeros((len(Q), self.tree.nv))
-        J = np.asarray(self.jacobian.batch(Q, none, none))[:, self.kept]
+        J = np.asarray(self.jacobian.batch(Q, none, none))
         return J[:, :, self.independent], J[:, :, self.dependent]
 
     def velocities(self, Q: Floats) -> Floats:
@@ -250,7 +245,7 @@ class DependentJoints:
             mu = _solved(np.swapaxes(J_d, 1, 2), by[k][:, n:])
             found.append(by[k][:, :n] - _times(np.swapaxes(J_i, 1, 2), mu))
             if k:
-                by[:k] -= self.rows.pullback(q, rate, change, self._on_kept(mu))[:k]
+                by[:k] -= self.rows.pullback(q, rate, change, mu)[:k]
         return np.array(found[::-1])
 
     def turned(self, q: Floats, x: Floats, velocity: Floats) -> Floats:
@@ -258,10 +253,10 @@ class DependentJoints:
         return -self._by_position(q, velocity, _solved(np.swapaxes(self._J(q)[1], 1, 2), x))
 
     def _by_position(self, q: Floats, velocity: Floats, factors: Floats) -> Floats:
-        """Derivatives (3, N, n_moved) by q alone of J times velocities (N, n_moved), for factors (N, rows)."""
+        """Derivatives (3, N, n_moved) by q alone of J times velocities (N, n_moved), for factors (N, n_dependent)."""
         whole, none = np.zeros((len(q), self.tree.nv)), np.zeros((len(q), self.tree.nv))
         whole[:, self.moved] = velocity
-        found = self.rows.pullback(q, none, whole, self._on_kept(factors))
+        found = self.rows.pullback(q, none, whole, factors)
         found[1:] = 0.0
         return found
 
@@ -275,12 +270,6 @@ class DependentJoints:
             return self._by_position(q, velocity, U[:, :, -1] * (-factors * ratios / s[:, -1:]))
 
         return ratios, pullback
-
-    def _on_kept(self, factors: Floats) -> Floats:
-        """Factors (N, rows) of all rows, of those of rows that are kept."""
-        found = np.zeros((len(factors), self.rows.value.outputs.size))
-        found[:, self.kept] = factors
-        return found
 
     def named(self, k: int, ratio: float) -> str:
         """What such a ratio means, in words."""
