@@ -203,23 +203,15 @@ def delays(names: Sequence[str], logs: Sequence[Evidence], solution: Solution, d
     d = T[n : n + rows, n : n + rows]
     if not rows or (np.abs(np.diag(d)) == 0).any():
         return {}
-    late_by = solve_triangular(d, -T[n : n + rows, n + rows])
-    explained = _explained(T, n, rows)
+    inverse = solve_triangular(d, np.eye(rows))
+    late_by = -inverse @ T[n : n + rows, n + rows]
+    explained = late_by**2 / np.sum(inverse**2, axis=1)  # growth of the sum of squares were one of them zero
     left = float(T[-1, -1] ** 2)
     return {
         names[reading]: float(late_by[k])
         for k, reading in enumerate(readings)
         if abs(late_by[k]) > 0.5 * dt and explained[k] > LATE * (left / rows + explained[k])
     }
-
-
-def _explained(T: Floats, n: int, rows: int) -> Floats:
-    """Growth of the sum of squares if one of the delays is taken to be zero."""
-    d, right = T[n : n + rows, n : n + rows], T[n : n + rows, n + rows]
-    inverse = solve_triangular(d, np.eye(rows))
-    values = inverse @ right
-    found: Floats = values**2 / np.sum(inverse**2, axis=1)
-    return found
 
 
 def late_readings(found: Mapping[str, float], tree: KinematicTree) -> Iterator[str]:
