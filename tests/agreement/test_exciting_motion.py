@@ -94,8 +94,8 @@ def test_a_ur5_keeps_its_links_apart_by_coal():
     packages = str(Path(ROBOTS["ur5"]).parents[4])
     shapes = pin.buildGeomFromUrdf(model, str(ROBOTS["ur5"]), pin.GeometryType.COLLISION, package_dirs=packages)
     for each in shapes.geometryObjects:
-        if hasattr(each.geometry, "buildConvexRepresentation"):  # a mesh
-            each.geometry.buildConvexRepresentation(False)
+        if hasattr(each.geometry, "buildConvexHull"):  # a mesh, which need not be convex itself
+            each.geometry.buildConvexHull(True, "Qt")
             each.geometry = each.geometry.convex
     options = {"duration": 6.0, "harmonics": 3, "starts": 1, "acceleration": 5.0, "progress": False}
     motion = nd.exciting_motion(tree, ["inertias"], **options, shapes=ROBOTS["ur5"])
