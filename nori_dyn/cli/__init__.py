@@ -4,7 +4,7 @@ The arguments of a command's function are its options, and what the docstring sa
 several commands have are groups: dataclasses, see `options` and `estimator`.
 
 At its top a module imports what options and tables are made of. What a command works with is loaded when it runs,
-public names by `nd`, others by imports of its own, so that `--help` and wrong usage are told at once.
+public names by `nd`, others by imports of its own, so that `--help` and wrong usage are answered at once.
 """
 
 from __future__ import annotations

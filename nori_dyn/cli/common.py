@@ -31,11 +31,11 @@ def named(text: str) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, text.split(","))))
 
 
-def how_differentiated(said: str | None) -> Differentiate:
+def how_differentiated(option: str | None) -> Differentiate:
     """Method of differentiation that is named on the command line; whether it exists is checked later."""
-    if said is None or said == "none":
-        return "auto" if said is None else None
-    return int(said) if said.lstrip("+-").isdecimal() else cast("Differentiate", said)
+    if option is None or option == "none":
+        return "auto" if option is None else None
+    return int(option) if option.lstrip("+-").isdecimal() else cast("Differentiate", option)
 
 
 def special_poses(asked: Sequence[str]) -> dict[str, Sequence[str]]:
@@ -137,9 +137,9 @@ def told_and_asked(log: Log, reasons: Iterable[str], questions: Iterable[str], y
     Raises:
         DoubtfulLogError: see `ask`.
     """
-    told = tuple(dict.fromkeys(reasons))
-    if told and not as_json:
-        show(Bullets(told, f"The columns of {unbroken(log.path.name)} are taken so"))
+    shown = tuple(dict.fromkeys(reasons))
+    if shown and not as_json:
+        show(Bullets(shown, f"The columns of {unbroken(log.path.name)} are taken so"))
     if not yes:
         ask(log.path.name, tuple(dict.fromkeys(questions)))
 

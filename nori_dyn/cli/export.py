@@ -45,7 +45,7 @@ def export(
 ) -> None:
     """Write a plan as C that stands alone.
 
-    A header, the code, an example, a class for C++, and a CMake list. A plan set becomes one function, which is told
+    A header, the code, an example, a class for C++, and a CMake list. A plan set becomes one function, which is given
     which contacts are closed; or of a filter, which recognises them.
 
     Example: nori-dyn export panda.plan --lang c --out panda_c
@@ -84,8 +84,8 @@ def export(
     if as_filter:
         usual = dt if dt is not None else tracked.dt if tracked else 0.0
         by = EstimatorOptions(plan)
-        told = by.contacts(contacts)
-        recognised = told if isinstance(told, nd.Hypotheses) else None
+        chosen = by.contacts(contacts)
+        recognised = chosen if isinstance(chosen, nd.Hypotheses) else None
         tracker: nd.Tracker[Any] = nd.Tracker(loaded, usual, by.late(lag), recognised, "numpy")
         made: CExport = tracker.export(out, lang, name)
     else:

@@ -107,7 +107,7 @@ class FitOptions:
 
         Raises:
             NoriError: one cannot.
-            BadParameter: a payload is to be written, and it is not said in which frame.
+            BadParameter: a payload is to be written, and its frame is not given.
         """
         from nori_dyn.descriptions.identified import check_robot
         from nori_dyn.descriptions.payloads import check_payload
@@ -132,7 +132,7 @@ class FitOptions:
         """What is identified from logs, and the mapping of the first.
 
         Raises:
-            BadParameter: contacts are told, and recognised.
+            BadParameter: contacts are given, and recognised.
             DoubtfulLogError: it is doubtful what the columns of a log are.
         """
         from nori_dyn.logs.mapping.record import SampleRecord
@@ -149,17 +149,17 @@ class FitOptions:
 
         read = _logs(logs, self.mapping, tied)
         first = next(iter(read if isinstance(read, list) else [log for own in read.values() for log in own]))
-        told: History | tuple[str, ...] | None = None if contacts is None else named_contacts(contacts)
+        closed: History | tuple[str, ...] | None = None if contacts is None else named_contacts(contacts)
         if self.recognise is not None:
-            if told is not None:
-                raise typer.BadParameter("contacts are told or recognised.", param_hint="--recognise")
-            told = self._recognised(first, self.recognise)
+            if closed is not None:
+                raise typer.BadParameter("contacts are given or recognised, not both.", param_hint="--recognise")
+            closed = self._recognised(first, self.recognise)
         found = nd.identify(
             read,
             tree,
             named(wanted),
             sensors=sensors,
-            contacts=told,
+            contacts=closed,
             held_out=_logs([Path(self.held_out)], self.mapping, tied) if share is None else share,
             loaded=_logs(self.loaded or (), self.mapping, tied),
             known=given,
@@ -371,5 +371,5 @@ def _loading(written: Mapping[str, Path], model: RobotOptions) -> str | None:
         options["components"] = str(written["components"])
     elif model.components == "own":
         options["components"] = True
-    said = [repr(str(written["robot"])), *(f"{name}={value!r}" for name, value in options.items())]
-    return f"nd.load_robot({', '.join(said)})"
+    arguments = [repr(str(written["robot"])), *(f"{name}={value!r}" for name, value in options.items())]
+    return f"nd.load_robot({', '.join(arguments)})"

@@ -148,7 +148,7 @@ def _draft(
     are_told = contacts != RECOGNISE
     if ready is not None and is_preset:
         if contacts is not None:
-            raise typer.BadParameter("needs --sensors: a preset knows how contacts are told.", param_hint="--contacts")
+            raise typer.BadParameter("needs --sensors: a preset knows how contacts are found.", param_hint="--contacts")
         record = ready.record()
     elif is_planned(robot):
         planned = LogRunner(nd.Plan.load(Path(robot)))
@@ -202,16 +202,16 @@ def _fitting_commands(
         return
     own = (*options.words(), *(word for joint in made.still for word in ("--lock", joint)))
     named = () if sensors is None else ("--sensors", sensors)
-    told = ("--contacts", contacts) if contacts and not recognised else ()
-    states = ("--contacts", "all") if record.contacts or recognised else told
+    given = ("--contacts", contacts) if contacts and not recognised else ()
+    states = ("--contacts", "all") if record.contacts or recognised else given
     system = next(iter(record.systems.values()))
     rows, unknowns = system.shape
     has_sigmas = any(row.equation.sigma for row in system.rows)
     has_forces = any(str(guess.entry["of"]).startswith("tau:") for guess in made.guesses)
     if (rows > unknowns and not has_sigmas) if sensors is not None else has_forces:
-        yield next_command("identify", log, "--robot", robot, *named, *told, "--mapping", mapping, *way, *own)
+        yield next_command("identify", log, "--robot", robot, *named, *given, "--mapping", mapping, *way, *own)
     elif sensors is not None and rows < unknowns and not system.memory:
-        yield next_command("observe", robot, *named, *told, *own)
+        yield next_command("observe", robot, *named, *given, *own)
     else:
         yield next_command("plan", robot, *(named or ("--sensors", "inverse_dynamics")), *states, *own, "--out", "PLAN")
         yield next_command(*run).replace("Next", "Then", 1)

@@ -61,10 +61,10 @@ def label(
     way = how_differentiated(reading.differentiate), reading.dt
     handling: dict[str, Any] = {"missing": reading.missing or "refuse", "singular": reading.singular or "refuse"}
     columns, outcomes = write(data, out, ready, *way, yes, workers, **handling)
-    said = [f"failed: {each.error}" for each in outcomes if each.error]
+    lines = [f"failed: {each.error}" for each in outcomes if each.error]
     reports = [(each.log.stem, each.report) for each in outcomes if each.report]
-    said += [f"warning: {name}: {doubt.message}" for name, report in reports for doubt in report.doubts]
-    for line in said if len(said) <= SHOWN else [*said[:SHOWN], f"and {len(said) - SHOWN} more"]:
+    lines += [f"warning: {name}: {doubt.message}" for name, report in reports for doubt in report.doubts]
+    for line in lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"and {len(lines) - SHOWN} more"]:
         typer.echo(line, err=True)
     added = {each.name: each.labels for each in columns}
     words = f"{len(logs)} episodes written to {unbroken(str(out))}, with {', '.join(added)}."

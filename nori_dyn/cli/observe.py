@@ -177,7 +177,7 @@ def _show_identifiable(
 
 
 def _show_touches(ctx: typer.Context, tree: nd.KinematicTree, sensors: nd.SensorSet, seed: int, as_json: bool) -> None:
-    """Show on which links a touch is localized, and which links are told apart; exit 1 where these are not all."""
+    """Show on which links a touch is localized, and which links are distinguished; exit 1 where these are not all."""
     refuse_given(
         ctx, [name for name in OF_DYNAMICS if name != "workers"], "does not go with sensors that have `touch`."
     )

@@ -160,7 +160,7 @@ def described(of: Callable[..., None] | type[Any]) -> dict[str, str]:
 
 
 def _options(of: Callable[..., None] | type[Any]) -> Iterator[inspect.Parameter]:
-    """Yield the parameters of a command, those of its groups one by one, with what is said of each as its help."""
+    """Yield the parameters of a command, those of its groups one by one, with its description as its help."""
     hints, about = get_type_hints(of, include_extras=True), described(of)
     for each in inspect.signature(of).parameters.values():
         kind, *more = get_args(hints[each.name]) if get_origin(hints[each.name]) is Annotated else (hints[each.name],)

@@ -72,9 +72,9 @@ def plan(
         result = nd.plan(nd.System(tree, in_contact(known, contacts)), names, ordering, seed, effort, cache)
     result.save(out)
     then = next_command("estimate", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv")
-    told: tuple[str, ...] = ()
+    how: tuple[str, ...] = ()
     if result.contact_names:
         columns = ", ".join(f"contact:{name}" for name in result.contact_names)
-        told = (f"Columns {columns} of a log say by 1 and 0 which contacts are closed.",)
-    lines = (*told, f"Plan written to {unbroken(str(out))}.", then)
+        how = (f"Columns {columns} of a log say by 1 and 0 which contacts are closed.",)
+    lines = (*how, f"Plan written to {unbroken(str(out))}.", then)
     show_found(result, as_json, *lines, measurements=len(result.measurement_names), plan=str(out))

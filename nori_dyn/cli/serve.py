@@ -100,8 +100,10 @@ def serve(
     by.check(ctx)
     plans = nd.Plan.load(str(by.plan)) if by.preset is None else by.preset.plan(by.what)
     known = nd.tools.load_mapping(mapping) if mapping is not None else by.preset.live if by.preset else None
-    told, surfaces = by.contacts(contacts), by.touched(plans.tree, meshes)
-    options = options_of(None, None, told, monitor=monitor, backend=by.backend, alarms=by.watching(), surfaces=surfaces)
+    chosen, surfaces = by.contacts(contacts), by.touched(plans.tree, meshes)
+    options = options_of(
+        None, None, chosen, monitor=monitor, backend=by.backend, alarms=by.watching(), surfaces=surfaces
+    )
     if by.untouched is not None:
         of_logs = options_of(how_differentiated(differentiate or "kalman"), alarms=options.alarms, missing="drop")
         runner = with_peaks(LogRunner(plans, of_logs), by.free_logs(mapping))

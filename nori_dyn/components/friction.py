@@ -31,7 +31,7 @@ LEAST_WEIGHT = 1e-6
 """Torque or force of a weight that is small against any friction: over it its size is smooth [N m or N]."""
 
 ANY_EXCESS = 1.0
-"""What Stribeck's curve is expanded with where there is none yet: its velocity is told by a product with that."""
+"""What Stribeck's curve is expanded with where there is none yet: its velocity is determined by a product with that."""
 
 SHARE = 1 / math.sqrt(3)
 """Standard deviation of a number that is as likely everywhere between -1 and 1."""

@@ -69,7 +69,7 @@ def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     """MJCF model in which <inertial> and what acts on joints are those of a tree.
 
     What did not change is left as it is printed. Where a body's inertia comes from its geoms it gets an <inertial>,
-    and the <compiler> that would overrule it is told not to. What is on a body without joints keeps its inertia, and
+    and the <compiler> that would overrule it is set not to. What is on a body without joints keeps its inertia, and
     the body that carries it gets the change: see `corrected_links`. Where a joint of the tree has no friction, rotor
     or spring, it is left as it is.
 

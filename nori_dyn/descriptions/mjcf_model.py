@@ -88,16 +88,16 @@ def compiled(path: str | os.PathLike[str]) -> MjcfModel:
         import mujoco
     except ImportError:
         raise MissingExtraError("reading an MJCF model", "mjcf") from None
-    told: list[str] = []
+    raised: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(told.append)  # left alone, MuJoCo writes a log file where it runs
+    mujoco.set_mju_user_warning(raised.append)  # left alone, MuJoCo writes a log file where it runs
     try:
         model = mujoco.MjModel.from_xml_path(os.fspath(path))
     except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         raise ModelError(f"{path}: MuJoCo refuses it: {' '.join(str(error).split())}") from None
     finally:
         mujoco.set_mju_user_warning(before)
-    for message in told:
+    for message in raised:
         warnings.warn(f"{path}: MuJoCo: {' '.join(message.split())}", NoriWarning, stacklevel=3)
     _check_numbers(path, model)
     return MjcfModel(root.get("model") or os.path.splitext(os.path.basename(path))[0], mujoco, model)

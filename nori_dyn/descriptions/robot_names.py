@@ -165,13 +165,13 @@ def _described_robots() -> tuple[NamedRobot, ...]:
         from robot_descriptions import DESCRIPTIONS
     except ImportError:
         return ()
-    return tuple(NamedRobot(name, DOWNLOADED, None, (), _about(told)) for name, told in DESCRIPTIONS.items())
+    return tuple(NamedRobot(name, DOWNLOADED, None, (), _about(entry)) for name, entry in DESCRIPTIONS.items())
 
 
-def _about(told: object) -> str:
+def _about(entry: object) -> str:
     """Maker, name and format of a robot of robot_descriptions; older versions give less."""
-    maker_and_robot = " ".join(filter(None, (getattr(told, "maker", None), getattr(told, "robot", None))))
-    formats = [form for form in ("URDF", "MJCF") if getattr(told, f"has_{form.lower()}", False)]
+    maker_and_robot = " ".join(filter(None, (getattr(entry, "maker", None), getattr(entry, "robot", None))))
+    formats = [form for form in ("URDF", "MJCF") if getattr(entry, f"has_{form.lower()}", False)]
     return ", ".join(filter(None, (maker_and_robot, *formats)))
 
 
@@ -235,7 +235,7 @@ def installed_robots() -> dict[str, Path]:
     """URDF of each robot of the installed packages, by its names.
 
     A robot is called as its file is, without the ending; where that is no name, or taken, as its folder is; and where
-    that is taken too, PACKAGE:FILE. Files without a link, which xacro leaves where it was told nothing, are none.
+    that is taken too, PACKAGE:FILE. Files without a link, which xacro leaves where it was given nothing, are none.
     """
     found: dict[str, Path] = {}
     taken: dict[str, Path] = {}  # files whose name another robot has, by their whole name

@@ -35,7 +35,7 @@ SAMPLE = "sample"
 """Field of the estimates of an episode: the numbers of the samples that they are of."""
 
 SHOWN = 6
-"""Episodes that failed, or are doubtful, that are told of, at most."""
+"""Episodes that failed, or are doubtful, that are named, at most."""
 
 
 def episode_logs(data: DataSet, out: Path) -> list[Path]:

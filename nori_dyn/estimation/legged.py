@@ -158,7 +158,7 @@ def legs_of(tree: KinematicTree) -> Legs | None:
 def with_fewer(estimates: Mapping[str, Estimand]) -> dict[str, Estimand]:
     """Estimates with those that need less, where a base is state and contacts are recognised by torques.
 
-    Without torques, `motion`, a robot's own joints may give any; which feet stand is told by the log. Without an IMU,
+    Without torques, `motion`, a robot's own joints may give any; which feet stand is in the log. Without an IMU,
     `pose`, a log holds the pose of the base, its velocity or not, and accelerations are made of these.
     """
     for wanted in estimates.values():

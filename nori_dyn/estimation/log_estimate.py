@@ -268,8 +268,8 @@ def smooth(
 ) -> LogHistory:
     """Estimate each sample of a log from all its readings, in memory.
 
-    What persists from sample to sample is said by `memory` in the sensors' config, see `Tracker`. It is the smoother of
-    Rauch, Tung and Striebel. Where a log has gaps, motion is not taken to be known through them.
+    The sensors' `memory` declares what persists from sample to sample, see `Tracker`. It is the smoother of Rauch, Tung
+    and Striebel. Where a log has gaps, motion is not taken to be known through them.
 
     Args:
         log: the log, or its file; see `read_log`.
@@ -337,7 +337,7 @@ def estimated(runner: LogRunner, log: Log, watched: Watched = None) -> LogEstima
     parts = list(runner.parts(log, report, watched=watched, taken=taken))
     whole, samples = joined(parts[::-1] if runner.is_backward else parts), joined(taken)
     schema = schema_for(runner, log, whole)
-    told = report, schema, values_of(runner, schema, whole)
+    shared = report, schema, values_of(runner, schema, whole)
     if isinstance(whole.judged, History):
-        return LogHistory(samples, whole.estimate, None, *told, whole.judged)
-    return LogEstimate(samples, whole.estimate, whole.judged, *told)
+        return LogHistory(samples, whole.estimate, None, *shared, whole.judged)
+    return LogEstimate(samples, whole.estimate, whole.judged, *shared)

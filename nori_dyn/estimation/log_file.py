@@ -161,12 +161,12 @@ def is_of_run(out: Path, run: str) -> bool:
     """Return whether a file of estimates is there, and is by its own words of a run; see `run_of`."""
     try:
         with open_log(out) as source:
-            told = source.metadata
+            metadata = source.metadata
     except NoriError:
         return False
-    if told.get(RUN) != run:
+    if metadata.get(RUN) != run:
         return False
-    return DIGEST not in told or told[DIGEST] == digest_of(out)
+    return DIGEST not in metadata or metadata[DIGEST] == digest_of(out)
 
 
 def _digest(*what: Any) -> str:

@@ -152,7 +152,7 @@ class LogRunner:
 
         Args:
             log: the log.
-            report: takes what is told of it.
+            report: takes what is to be reported of it.
             folder: on whose disk that waits which a smoother wants twice; in memory when None.
             watched: who watches the progress.
             taken: takes the samples that are estimated, in their order.
@@ -160,7 +160,7 @@ class LogRunner:
         Raises:
             InputError: the log lacks what is needed, or holds what is no number; over time, times that do not increase,
                 or none; and as `Solver.solve_batch`.
-            SingularSystemError: something is not determined; no reading tells of what is to be told.
+            SingularSystemError: something is not determined; no reading observes what is wanted.
             PlanError: a filter or a smoother is asked for, and nothing persists; see `Tracker`.
             UnplannedStateError: a contact state that has no plan.
             FileFormatError, MappingError, BackendError: the log, its mapping, or the backend's name.
@@ -176,7 +176,7 @@ class LogRunner:
         unseen = () if report.summary is None else report.summary.unseen
         if unseen and self.options.unseen == "refuse":
             raise SingularSystemError(
-                f"no reading tells anything of {listed(unseen, 6)}: what would be said of it is what was known at "
+                f"no reading observes {listed(unseen, 6)}: its estimate would be what was known at "
                 "first. Take it out of the memory, or keep it at that: --unseen keep."
             )
 
@@ -282,7 +282,7 @@ class _LogRun:
     def tracked(self) -> Iterator[LogPart]:
         """Yield the estimates of a filter, or from the last back those of a smoother."""
         runner, options, clock = self.runner, self.runner.options, SampleTimes(self.runner.options.dt)
-        read = map(clock.told, self.read())
+        read = map(clock.timed, self.read())
         first = next(read)  # tells the clock the usual step
         usual, one = clock.usual, (first[0].at(slice(0, 1)), first[1][:1])
         imm = passes = None
@@ -330,7 +330,7 @@ class _LogRun:
         parts: Iterable[tuple[int, Samples, Floats]],
         numbers: deque[Indices],
     ) -> Iterator[LogPart]:
-        """Yield the estimates of a filter that is told the contacts, watched for collisions where that is asked."""
+        """Yield the estimates of a filter that is given the contacts, watched for collisions where that is asked."""
         ticks, options = passes.ticks, self.runner.options
         chart = None if options.alarms is None else CollisionChart(ticks.first, usual, options.alarms)
         passes.judges = options.monitor or chart is not None
@@ -346,7 +346,7 @@ class _LogRun:
         parts: Iterable[tuple[int, Samples, Floats]],
         numbers: deque[Indices],
     ) -> Iterator[LogPart]:
-        """Yield the estimates of a smoother, from the last back, that is told the contacts or follows a recogniser."""
+        """Yield the estimates of a smoother, from the last back, that is given the contacts or follows a recogniser."""
         passes.judges = self.runner.options.monitor
         waiting: AbstractContextManager[Any] = nullcontext([]) if self.folder is None else Spool(self.folder)
         with waiting as stored:
@@ -358,13 +358,13 @@ class _LogRun:
 
             if imm is None:
                 deque(kept(), maxlen=0)
-                told: Stretches = stored
+                stretches: Stretches = stored
             else:
                 passed = self.recognising(imm, usual).filtered(self.stretch(imm, *part) for part in kept())
-                told = RecognisedStretches.of(imm.model, list(passed), stored)
-            for history in passes.smoothed(told):
+                stretches = RecognisedStretches.of(imm.model, list(passed), stored)
+            for history in passes.smoothed(stretches):
                 self.stage("smoothing", 1 - len(numbers) / len(stored))
-                found = told.beside(history) if isinstance(told, RecognisedStretches) else history
+                found = stretches.beside(history) if isinstance(stretches, RecognisedStretches) else history
                 yield LogPart(numbers.pop(), found.t, found.estimate, found)
 
     def recognising(self, imm: HypothesisSteps, usual: float) -> HypothesisPasses:

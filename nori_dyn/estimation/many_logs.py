@@ -29,7 +29,7 @@ class LogOutcome:
     Attributes:
         log: the log.
         out: its file of estimates.
-        report: what is told of it; None where it was not run, or failed.
+        report: what is reported of it; None where it was not run, or failed.
         error: why it failed; "" where it did not. Without a report its estimates were there before.
     """
 

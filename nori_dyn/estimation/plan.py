@@ -300,7 +300,7 @@ class Plan(EliminationPlan):
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
 
-        Of several contact states it is one function, which is told which contacts are closed, with the inputs and
+        Of several contact states it is one function, which is given which contacts are closed, with the inputs and
         outputs of all, in the order of `measurement_names` and `weight_names`.
 
         Args:
@@ -430,10 +430,10 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan:
             factorises: the program is that of the recursions. `seed`: of the sampled configurations and of the search.
             `effort`: how much further to search with "auto", in entries that eliminations update. It is no time, so
             that every machine makes the same plan; a million takes about half a minute. `cache`: whether to look up,
-            and store, the plan. `progress`: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on
-            a terminal when None. Of a robot and sensors with contacts also `states`: the contact states wanted, each
-            the names of the contacts that are closed in it; and `leave_out_singular`: whether states that have no
-            unique solution at any configuration are left out, which are an error otherwise.
+            and store, the plan. `progress`: True to show it, or what receives its stages, see
+            `nori_dyn.tables.progress`; on a terminal when None. Of a robot and sensors with contacts also `states`: the
+            contact states wanted, each the names of the contacts that are closed in it; and `leave_out_singular`:
+            whether states that have no unique solution at any configuration are left out, which are an error otherwise.
 
     Raises:
         WrongKindError: not a system, nor a robot with sensors.

@@ -88,7 +88,7 @@ class TrackerData(Data):
     Attributes:
         dt: usual time between ticks [s].
         lag: how many ticks late an estimate is.
-        hypotheses: how contacts are recognised; None where they are told.
+        hypotheses: how contacts are recognised; None where they are given.
         alarms: when collisions count as seen; None where nothing is watched.
     """
 

@@ -86,7 +86,7 @@ class PresetData(Strict):
         order: the joints in the order in which the robot's messages number them; "" for a number of no joint.
         called: what drivers and logs call joints besides, by their names in the model.
         doubts: what is asked of other logs whose columns are drafted, by words in their names; "" of all.
-        estimates: what can be estimated; the first is what is estimated where nothing is said.
+        estimates: what can be estimated; the first is what is estimated by default.
         logs: mappings for logs of known kinds, by name; others are drafted.
     """
 

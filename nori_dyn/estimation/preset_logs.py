@@ -176,17 +176,17 @@ def _is_rate(name: str) -> bool:
     return name.startswith(("qd:", "qdd:"))
 
 
-def _completed(mapping: LogMapping, told: LogMapping | None) -> LogMapping:
+def _completed(mapping: LogMapping, more: LogMapping | None) -> LogMapping:
     """A mapping with what another, that has no columns, says of clocks, streams and calibration."""
-    if told is None:
+    if more is None:
         return mapping
     known = mapping.streams
-    more = {
+    streams = {
         name: known[name].model_copy(update=own.model_dump(exclude_unset=True)) if name in known else own
-        for name, own in told.streams.items()
+        for name, own in more.streams.items()
     }
-    given = {name: getattr(told, name) for name in told.model_fields_set if name != "columns"}
-    return mapping.model_copy(update={**given, "streams": {**known, **more}})
+    given = {name: getattr(more, name) for name in more.model_fields_set if name != "columns"}
+    return mapping.model_copy(update={**given, "streams": {**known, **streams}})
 
 
 def _fitting(

@@ -38,10 +38,10 @@ class RunOptions:
         monitor: whether readings are judged as well; of estimates over time those of a filter, see `History.diagnosis`.
         backend: as for `Plan.solver`.
         closed: for a plan set, the contacts that are closed throughout; None takes them from the log.
-        hypotheses: how contacts are recognised, of sensors with memory; None where they are told.
+        hypotheses: how contacts are recognised, of sensors with memory; None where they are given.
         how: see `How`.
         unseen: see `Unseen`.
-        alarms: when collisions count as seen, by a filter whose contacts are told; None where nothing is watched.
+        alarms: when collisions count as seen, by a filter whose contacts are given; None where nothing is watched.
         surfaces: of links that may be touched, see `nd.tools.surfaces`: where on them they are is found out as well.
         chunk: samples that a filter or a smoother works on at once.
 

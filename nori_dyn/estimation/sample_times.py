@@ -27,7 +27,7 @@ class SampleTimes:
         """The usual time between samples [s]."""
         return np.inf if self._usual is None else self._usual
 
-    def told(self, samples: Samples) -> tuple[Samples, Floats]:
+    def timed(self, samples: Samples) -> tuple[Samples, Floats]:
         """Return samples with their times, and the time from the one before to each (n,) [s], 0 for the very first.
 
         Raises:

@@ -29,7 +29,7 @@ from nori_dyn.tables.progress import progress_bar
 class Tracker(TrackerBase[Estimated]):
     """Estimates over time: a Kalman filter, exact and for any set of sensors; a smoother; a judge of contacts.
 
-    What persists is said by `memory` in the sensors' config: joint velocities, whose rate is the acceleration, offsets
+    The sensors' `memory` declares what persists: joint velocities, whose rate is the acceleration, offsets
     of sensors, wrenches that last; see `nd.SensorSet`. Given q and qd all else is linear, so that there is nothing to
     linearise. The posterior is kept as a square-root information matrix: no covariance is formed, nothing is inverted
     that may vanish, and what nobody has seen yet is simply not known.
@@ -47,14 +47,14 @@ class Tracker(TrackerBase[Estimated]):
         inputs: the arrays that `tick` reads: q, qd, y and weights of all contact states.
         outputs: the arrays that `tick` writes, by the names of the outputs.
         backend: name of the backend.
-        consistency: how well the readings of all ticks so far fit what is said of their noise.
+        consistency: how well the readings of all ticks so far fit the noise that is declared of them.
 
     Args:
         plan: a plan, with contact states or without, of sensors with memory and weighed readings.
         dt: usual time between ticks [s].
         lag: how many ticks late an estimate is, from all readings up to now: a smoother with a fixed lag.
         hypotheses: judge all contact states of the plan by how well they explain the readings, and estimate in the
-            most likely one; contacts are told, by `switch`, when None.
+            most likely one; contacts are given, by `switch`, when None.
         backend: as for `Plan.solver`.
         wait: whether to wait for the compiler. If not, NumPy runs ticks at first, and native code from the tick on
             before which a thread has compiled it; `backend` tells.
@@ -157,7 +157,7 @@ class Tracker(TrackerBase[Estimated]):
                 "sensors that have `contacts`, nd.plan(tree, sensors)."
             )
         if lag and not wait:
-            raise InputError("wait=False is for a tracker that is told its contacts, or has no lag.")
+            raise InputError("wait=False is for a tracker that is given its contacts, or has no lag.")
         if lag and hypotheses.lag is None:
             hypotheses = replace(hypotheses, lag=lag // 2)
         outputs = [output.name for output in plan.states.first.outputs]
@@ -217,7 +217,7 @@ class Tracker(TrackerBase[Estimated]):
         """Write the filter as source code that stands alone: C11 and a class for C++, its state in a struct.
 
         The code begins with what the sensors' config says, whatever this filter has seen. With contacts it is one
-        function that is told which are closed.
+        function that is given which are closed.
 
         Args:
             folder: where to; made when it does not exist. One that holds files of anything but an earlier export of the

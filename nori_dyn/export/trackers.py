@@ -34,7 +34,7 @@ OF_TRACKERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
 
 OF_FILTERS = (*OF_TRACKERS, "alone_filter.h")
 OF_WINDOWS = (*OF_FILTERS, "alone_window.h", "slots.h", "window.h")
-"""The same, of one that is told the contacts, and of one with a lag."""
+"""The same, of one that is given the contacts, and of one with a lag."""
 
 OF_RECOGNISERS = (*OF_TRACKERS, "alone_hypotheses.h", "hypotheses.h")
 """Of one that recognises contacts."""
@@ -43,7 +43,7 @@ OF_BASED = ("base.h",)
 """What is more of one whose base is state."""
 
 SLOT = 7
-"""What is said of each tick of a window, see SLOT_ROOM of c/alone_window.h."""
+"""What each tick of a window stores, see SLOT_ROOM of c/alone_window.h."""
 
 OF_REFERENCE = 141
 """Doubles of the reference of a floating base, see c/base.h."""
@@ -73,9 +73,9 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
     ticks, longest = [*of.ticks.values()] if steps is None else [steps.tick], GAP * of.dt
     solving = ticks[0].coordinates.plan
     plans: Mapping[ContactState, EliminationPlan] = of.plans if steps is None else {(): solving}
-    told, recognised = (of.contact_names, ()) if steps is None else ((), of.contact_names)
+    given, recognised = (of.contact_names, ()) if steps is None else ((), of.contact_names)
     it = replace(
-        Interface.of(plans, told, sensors, name),
+        Interface.of(plans, given, sensors, name),
         solving=solving,
         memory=dict(zip(ticks[0].memory_names, ticks[0].memory_units, strict=True)),
         free=tuple(dict.fromkeys(name for one in ticks for name in one.coordinates.names)),

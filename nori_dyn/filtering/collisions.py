@@ -125,7 +125,7 @@ class CollisionDetector(CollisionChart):
         readings: what is watched.
 
     Args:
-        filter: a filter, `nd.Tracker`, without a lag, of contacts that are told if there are any.
+        filter: a filter, `nd.Tracker`, without a lag, of contacts that are given if there are any.
         false_alarms: how many collisions begin by chance in an hour in which nothing touches the robot; as true as the
             noise that the sensors' config tells, or as the logs of `calibrate`.
         time: over which time what was not expected is smoothed [s]: about the delay of a touch that is well seen; a

@@ -1,4 +1,4 @@
-"""Whether what is told of noise is true: chi-square tests over many ticks.
+"""Whether noise is as declared: chi-square tests over many ticks.
 
 Source: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation, ch. 5.4.
 """
@@ -18,7 +18,7 @@ class Consistency(Shown):
 
     Attributes:
         nis: the sum.
-        degrees: the degrees of freedom of its chi-square: its mean where all that is told of noise is true.
+        degrees: the degrees of freedom of its chi-square: its mean where noise is as declared.
         ticks: how many there were.
     """
 
@@ -34,7 +34,7 @@ class Consistency(Shown):
 
     @property
     def ratio(self) -> float:
-        """The sum over what it should be: above 1 where noise is larger than told, below 1 where it is smaller."""
+        """The sum over what it should be: above 1 where noise is larger than declared, below 1 where it is smaller."""
         return self.nis / self.degrees if self.degrees else float("nan")
 
     @property

@@ -12,7 +12,7 @@ mean delay,
     dt * sum_k G Phi^k = dt * G (1 - Phi)^-1.
 
 For an exponential approach that is its time constant, for a pure delay the delay. Outputs follow likewise; what a step
-of the memory does to them is told by B: what the others do for all readings to stay as they are.
+of the memory does to them is given by B: what the others do for all readings to stay as they are.
 
 Source: own derivation (tests/unit/filtering/test_delays.py). Mean delay: W. C. Elmore, The Transient Response of Damped
 Linear Networks, J. Appl. Phys. 19, 1948.

@@ -26,7 +26,7 @@ from nori_dyn.filtering.instants import checked_time
 from nori_dyn.typing import Booleans, Floats
 
 TIME = 0.01
-"""Over which time what was not expected is smoothed unless told [s]."""
+"""Over which time what was not expected is smoothed by default [s]."""
 
 HOUR = 3600.0
 

@@ -306,14 +306,14 @@ def _others(system: System, kept: Indices) -> Indices:
     else:
         R, order = np.zeros((0, 0)), np.arange(len(candidates))
     pivots = np.abs(np.diagonal(R))
-    told = int(np.sum(pivots > NULL_TOLERANCE * pivots.max(initial=0.0)))
-    if len(lost) or told < len(E):
+    rank = int(np.sum(pivots > NULL_TOLERANCE * pivots.max(initial=0.0)))
+    if len(lost) or rank < len(E):
         names = [one.variable.name for one in system.memory]
         raise PlanError(
             f"exact rows of sensors '{system.sensors.name}' tell what persists ({listed(names)}) by themselves, or say "
             "the same twice. Give a `sigma` to sensors that read it, or take it out of the memory."
         )
-    chosen = np.sort(order[told:])
+    chosen = np.sort(order[rank:])
     return np.asarray(split.sources[candidates[chosen]])
 
 

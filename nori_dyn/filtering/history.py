@@ -31,7 +31,7 @@ class MemoryHistory(NamedNumbers):
         units: the unit of each.
         mean: the estimates (N, k).
         deviations: their standard deviations (N, k); inf where nothing is known.
-        shares: the smallest of each, as a share of what it would be without readings (k,): 1 where no reading told
+        shares: the smallest of each, as a share of what it would be without readings (k,): 1 where no reading observed
             anything.
     """
 
@@ -109,7 +109,7 @@ class History(Shown):
         log_likelihood: of the readings of each, given those before it (N,).
         gaps: the ticks (n,) before which the motion is not known, by their numbers.
         is_causal: whether each estimate is from the readings up to it; otherwise it is from all.
-        contacts: the contacts that were recognised; None where they were told.
+        contacts: the contacts that were recognised; None where they were given.
         base: the floating base at each; None where it is no state.
         watched: what was watched for collisions; None where nothing was.
         diagnosis: of the readings of each by those before it; None where it was not asked for, where later readings
@@ -159,7 +159,7 @@ class History(Shown):
 
     @cached_property
     def consistency(self) -> Consistency:
-        """How well the readings of all ticks fit what is said of their noise."""
+        """How well the readings of all ticks fit the noise that is declared of them."""
         return Consistency(float(self.nis.sum()), int(self.degrees.sum()), len(self))
 
     @property
@@ -186,13 +186,13 @@ class History(Shown):
 
     @cached_property
     def summary(self) -> Summary:
-        """What is said of them in the end."""
+        """Their summary."""
         memory = self.memory
         ends = [(memory.mean[k], memory.deviations[k]) for k in (0, -1)]
         gaps = tuple(self.t[self.gaps].tolist())
         begin, end = float(self.t[0]), float(self.t[-1])
-        told = (begin, end, self.is_causal, self.consistency, memory.names, memory.units)
-        return Summary(*told, ends[0], ends[1], memory.shares, gaps, self.delays, self.events)
+        shared = (begin, end, self.is_causal, self.consistency, memory.names, memory.units)
+        return Summary(*shared, ends[0], ends[1], memory.shares, gaps, self.delays, self.events)
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
@@ -206,7 +206,7 @@ class History(Shown):
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """The names of what persists of which no reading told anything: what is said of it was known at first."""
+        """The names of what persists that no reading observed: its estimate is the prior."""
         return self.summary.unseen
 
     def amended(self, parts: Sequence[History]) -> History:

@@ -1,4 +1,4 @@
-"""What is said in the end of estimates over time: whether the readings fit, and what was learned."""
+"""Summary of estimates over time: whether the readings fit, and what was learned."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def events(
 
 @dataclass(frozen=True, eq=False)
 class Summary(Shown):
-    """What is said in the end of estimates of ticks.
+    """Summary of the estimates of ticks.
 
     Attributes:
         begin, end: the times of the first and the last [s].
         is_causal: whether each is estimated from the readings up to it; otherwise it is from all.
-        consistency: how well the readings fit what is said of their noise.
+        consistency: how well the readings fit the noise that is declared of them.
         names: the name of each number of the memory (k).
         units: the unit of each.
         first: its estimate at the first tick (k,), and the standard deviation of that (k,).
@@ -116,7 +116,7 @@ class Summary(Shown):
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """The names of the numbers of which no reading told anything: what is said of them was said before."""
+        """The names of the numbers that no reading observed: their estimate is the prior."""
         return tuple(name for name, share in zip(self.names, self.shares.tolist(), strict=True) if share > UNSEEN)
 
     def to_dict(self) -> dict[str, Any]:

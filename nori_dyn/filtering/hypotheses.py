@@ -44,10 +44,10 @@ LIKELY = 0.01
 """From which probability on a state counts as likely, where only states near those are judged."""
 
 RATE = 3.0
-"""How often a contact switches unless told [1/s]: a walking robot's foot does some times a second."""
+"""How often a contact switches by default [1/s]: a walking robot's foot does some times a second."""
 
 ACCELERATION = 1.0
-"""How large accelerations are unless told [m/s^2, rad/s^2]: a foot stands from a tenth of the robot's weight on."""
+"""How large accelerations are by default [m/s^2, rad/s^2]: a foot stands from a tenth of the robot's weight on."""
 
 HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 

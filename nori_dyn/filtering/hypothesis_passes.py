@@ -28,7 +28,7 @@ class RecognisedStretches:
     """Stretches with the contact states that are likeliest by all readings, as a smoother takes them.
 
     Args:
-        stretches: the stretches, of contacts that are not told.
+        stretches: the stretches, of contacts that are not given.
         recognised: the contacts at all ticks, by all readings.
     """
 
@@ -161,8 +161,8 @@ class HypothesisPasses(Passes):
         found = HypothesisPass(steps, instants, stretch, states, self.usual, track)
         return self._beside(stretch, begin, found, track)
 
-    def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
+    def _history(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
         assert isinstance(passed.found, HypothesisPass)
-        told, states = super()._told(passed, found, is_causal), self._steps.model.states
+        history, states = super()._history(passed, found, is_causal), self._steps.model.states
         of = passed.found.probabilities, self._steps.touched, passed.found.points
-        return replace(told, contacts=ContactHistory(self._contact_names, states, *of))
+        return replace(history, contacts=ContactHistory(self._contact_names, states, *of))

@@ -333,7 +333,7 @@ class HypothesisSteps(Steps):
             PlanError: see `free_coordinates`; a state whose exact rows say the same twice.
             BackendError: there is no such backend.
         """
-        if not sensors.memory:  # said before anything is compiled
+        if not sensors.memory:  # refused before anything is compiled
             raise no_memory(sensors.name)
         tick = TickPrograms(everything(tree, sensors, outputs, seed), backend, watch)
         model = HypothesisModel(tuple(states), len(sensors.contact_names), tick.coordinates, options)

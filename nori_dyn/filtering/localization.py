@@ -64,7 +64,7 @@ WRENCHES = np.hstack(
 """A(x) = [x x; 1] as a matrix (6, 3 x 4) of (x, 1): of each force along an axis e the moment x x e = -e x x, and e."""
 
 FRICTION = 1.0
-"""Coefficient of friction unless told: a touch pushes within 45 degrees of the normal."""
+"""Coefficient of friction by default: a touch pushes within 45 degrees of the normal."""
 
 
 class PointOfContact(NamedTuple):
@@ -178,7 +178,7 @@ class ContactLocalizer:
 
     Raises:
         PlanError: the sensors have no `touch`; no link that may be touched has a surface.
-        InputError: the tracker has a lag; contacts are told, not recognised; a coefficient that is not positive.
+        InputError: the tracker has a lag; contacts are given, not recognised; a coefficient that is not positive.
 
     Source: own derivation (tests/unit/filtering/test_localization.py).
 
@@ -214,7 +214,9 @@ class ContactLocalizer:
     ) -> None:
         steps = tracker.steps
         if not isinstance(steps, HypothesisSteps):
-            raise InputError("contacts are told here: give a tracker that recognises them, hypotheses=nd.Hypotheses().")
+            raise InputError(
+                "contacts are given here: give a tracker that recognises them, hypotheses=nd.Hypotheses()."
+            )
         if tracker.lag:
             raise InputError("touches are located at the last tick: give a tracker without a lag.")
         steps.surfaces = self._touched = TouchedSurfaces(steps, surfaces, friction)

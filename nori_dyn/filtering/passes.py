@@ -183,8 +183,8 @@ class NativePass(ForwardPass):
     def after(self, tick: int) -> Posterior:
         number = self._span_of(tick)
         run, k = self._runs[number], tick - self._spans[number][0]
-        told = float(run.nis[k]), int(run.degrees[k]), float(run.log_likelihood[k])
-        return Posterior(run.rows[k, :, :-1], run.rows[k, :, -1], *told, run.u[k].copy())
+        fit = float(run.nis[k]), int(run.degrees[k]), float(run.log_likelihood[k])
+        return Posterior(run.rows[k, :, :-1], run.rows[k, :, -1], *fit, run.u[k].copy())
 
     def filtered(self) -> OfStates:
         for run, (start, _) in zip(self._runs, self._spans, strict=True):

@@ -1,7 +1,7 @@
-"""A window over ticks whose contacts are recognised: they are told to it once later ticks have had their say.
+"""A window over ticks whose contacts are recognised: they are given to it once later ticks have had their say.
 
 Hypotheses judge each tick as it comes. As many ticks later as they look back, the contact state that is likeliest by
-then is settled and told to steps of single states, along whose path a fixed-lag smoother runs.
+then is settled and given to steps of single states, along whose path a fixed-lag smoother runs.
 
 Source: docs/design.md, 4.12; Blom and Bar-Shalom, IEEE Trans. Automatic Control 33, 1988, for the hypotheses.
 """

@@ -187,13 +187,13 @@ class Passes(ABC):
             before = before if last is None else self._following(last, stretch)
             last = self._passed(stretch, before, keeps=False)
             of_states = last.found.filtered()
-            found = self._told(last, of_states, is_causal=True)
+            found = self._history(last, of_states, is_causal=True)
             if self.judges and len(of_states) == 1:
                 found = replace(found, diagnosis=self._judged(last.found, of_states, found))
             yield replace(found, delays=self._delays(last.found.instants[0])) if is_first else found
 
     def _delays(self, instant: Instant) -> Delays | None:
-        """Return how late a filter is at a tick's configuration, where that can be told; None of a base."""
+        """Return how late a filter is at a tick's configuration, where that can be computed; None of a base."""
         if self._beginning.reference is not None:
             return None
         try:
@@ -236,7 +236,7 @@ class Passes(ABC):
         known = mean[-k:], covariance[-k:, -k:]
         return known if change is None else change.back(*known)
 
-    def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
+    def _history(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
         """Estimates of the ticks of a stretch."""
         stretch, run, first = passed.stretch, passed.found, self.first
         alike = run.instants.alike
@@ -316,7 +316,7 @@ def _joined(parts: Sequence[Mapping[str, Floats]], order: Indices) -> dict[str, 
 
 
 class ContactPasses(Passes):
-    """Passes over ticks of which the contacts are told.
+    """Passes over ticks of which the contacts are given.
 
     Attributes:
         ticks: the ticks of all contact states.
@@ -351,7 +351,7 @@ class ContactPasses(Passes):
         for number in reversed(range(len(begins))):
             passed = self._passed(stretches[number], begins[number], keeps=True)
             found = passed.found.smoothed(later)
-            history = self._told(passed, found, is_causal=False)
+            history = self._history(passed, found, is_causal=False)
             if history.base is not None and passed.track is not None:
                 to_next = np.append(passed.stretch.steps[1:], 0.0 if later is None else later.dt)
                 base = passed.track.axes.integrated(history.base, to_next, end or history.base.at(slice(-1, None)))

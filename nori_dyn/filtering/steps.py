@@ -96,7 +96,7 @@ class Step(ABC):
     @property
     @abstractmethod
     def measured(self) -> MeasurementRows:
-        """What the last step's readings said: nothing where a number was not finite."""
+        """What the last step's readings determined: nothing where a number was not finite."""
 
     @abstractmethod
     def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
@@ -453,7 +453,7 @@ def referred(steps: Steps, q: Any, qd: Any) -> tuple[Any, Any]:
 
 
 class ContactSteps(Steps):
-    """The steps of all contact states, of which one is told at a time.
+    """The steps of all contact states, of which one is given at a time.
 
     Attributes:
         programs: those of all contact states.

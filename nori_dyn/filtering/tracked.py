@@ -50,12 +50,12 @@ class Known:
         covariance: Callable[[], Floats],
     ) -> None:
         self.u, self.after = u, after
-        self._tick, self._state, self._time, self._axes, self._told_covariance = tick, state, time, axes, covariance
+        self._tick, self._state, self._time, self._axes, self._covariance_of = tick, state, time, axes, covariance
 
     @cached_property
     def covariance(self) -> Floats:
         """That of u (n, n)."""
-        return self._told_covariance()
+        return self._covariance_of()
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -125,7 +125,7 @@ class Tracked(Shown):
 
     @property
     def nis(self) -> float:
-        """The normalised innovation squared: a chi-square of `degrees` where all that is told of noise is true.
+        """The normalised innovation squared: a chi-square of `degrees` where noise is as declared.
 
         The sum of squares of what readings were off from what was expected of them, each over its expected spread.
         """
@@ -204,7 +204,7 @@ class Switch:
 
 
 class Recognised(Tracked):
-    """The estimate of a tick of which the contact state was not told: that in the most likely one.
+    """The estimate of a tick of which the contact state was not given: that in the most likely one.
 
     Attributes:
         estimate: the outputs, by the names of the field.

@@ -69,7 +69,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         inputs: the arrays that `tick` reads: q, qd, y and weights of all contact states.
         outputs: the arrays that `tick` writes, by the names of the outputs.
         backend: name of the backend.
-        steps: what it runs on: of contacts that are told, or of hypotheses.
+        steps: what it runs on: of contacts that are given, or of hypotheses.
 
     Args:
         steps: see above.
@@ -145,14 +145,14 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
         Raises:
             InputError: what is known is of other numbers, or its covariance is none; probabilities below zero, or all
-                zero, or where contacts are told.
+                zero, or where contacts are given.
             UnplannedStateError: a state has no plan.
         """
         steps, prior = self.steps, self.steps.tick.beginning(state)
         if isinstance(steps, HypothesisSteps):
             steps.probabilities[:] = self._beginning(probabilities)
         elif probabilities is not None:
-            raise InputError("probabilities are of contacts that are recognised; these are told, by `switch`.")
+            raise InputError("probabilities are of contacts that are recognised; these are given, by `switch`.")
         if steps.reference is not None:
             steps.reference.begin(prior)
         steps.begin(prior, 0.0 if state is None else state.time)
@@ -176,9 +176,9 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         """The plan of each contact state.
 
         Raises:
-            InputError: contacts are recognised, not told.
+            InputError: contacts are recognised, not given.
         """
-        return self._told("plans").programs.plans
+        return self._given_contacts("plans").programs.plans
 
     @property
     def ticks(self) -> Mapping[ContactState, TickPrograms]:
@@ -189,7 +189,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
     @property
     def recognises(self) -> bool:
-        """Whether contacts are recognised, not told."""
+        """Whether contacts are recognised, not given."""
         return isinstance(self.steps, HypothesisSteps)
 
     @property
@@ -219,7 +219,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
     @property
     def contacts(self) -> ContactState:
-        """The contacts that are closed: as told, or in the most likely state."""
+        """The contacts that are closed: as given, or in the most likely state."""
         return self.states[self.steps.number]
 
     def switch(self, closed: Closed) -> None:
@@ -231,16 +231,16 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         Raises:
             UnknownContactError: there is no such contact.
             UnplannedStateError: the state has no plan.
-            InputError: contacts are recognised, not told.
+            InputError: contacts are recognised, not given.
         """
-        self._told("switch").switch(closed)
+        self._given_contacts("switch").switch(closed)
 
     @property
     def probabilities(self) -> Floats:
         """Of each contact state, given all readings so far (n_states,); the array stays, its numbers change.
 
         Raises:
-            InputError: contacts are told, not recognised.
+            InputError: contacts are given, not recognised.
         """
         return self._recognising("probabilities").probabilities
 
@@ -249,7 +249,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         """The last changes of the most likely contact state, the newest last.
 
         Raises:
-            InputError: contacts are told, not recognised.
+            InputError: contacts are given, not recognised.
         """
         return self._recognising("switches").switches
 
@@ -258,7 +258,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
         Raises:
             InputError: the hypotheses do not have as large a `lag`, or the tracker has not run as long; contacts are
-                told, not recognised.
+                given, not recognised.
         """
         steps = self._recognising("smoothed")
         if not 0 <= ticks <= steps.passed:
@@ -270,7 +270,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
     @property
     def consistency(self) -> Consistency:
-        """How well the readings of all ticks so far fit what is said of their noise.
+        """How well the readings of all ticks so far fit the noise that is declared of them.
 
         Where contacts are recognised, in the most likely state of each tick.
         """
@@ -303,13 +303,13 @@ class TrackerBase(Uncopied, Generic[Estimated]):
     def residuals(self) -> tuple[Floats, Floats]:
         """Residuals (p,) of the weighed rows of the last tick and their expected spreads (p,), see `Diagnosis`.
 
-        Over its spread each is white noise of variance 1 where all that is told of noise is true: the normalised
+        Over its spread each is white noise of variance 1 where noise is as declared: the normalised
         innovation of one reading.
 
         Raises:
-            InputError: contacts are recognised, not told; there was no tick yet.
+            InputError: contacts are recognised, not given; there was no tick yet.
         """
-        last = self._told("residuals").last
+        last = self._given_contacts("residuals").last
         if last is None:
             raise InputError("there was no tick yet: `step` takes one.")
         tick, after, measured = last.tick, last.posterior(), last.measured
@@ -544,7 +544,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             return joined(list(run.smoothed(Cut(whole)))[::-1])
         assert isinstance(steps, HypothesisSteps)
         if contacts is not None:
-            raise InputError("contacts are recognised here, not told: a tracker without hypotheses is told them.")
+            raise InputError("this tracker recognises contacts: give them to one without hypotheses.")
         recognition = HypothesisPasses(steps.anew(self.dt), self.contact_names, self.dt, prior, missing, singular)
         passed = list(recognition.filtered(Cut(whole)))
         if causal:
@@ -556,9 +556,9 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             )
         programs = self._programs_of_states(self.backend)
         y = Y[:, [self.measurement_names.index(name) for name in programs.all.measurement_names]]
-        told = RecognisedStretches.of(steps.model, passed, Cut(replace(whole, y=y)))
+        recognised = RecognisedStretches.of(steps.model, passed, Cut(replace(whole, y=y)))
         run = ContactPasses(programs, self.dt, prior, missing, singular)
-        return joined([told.beside(one) for one in run.smoothed(told)][::-1])
+        return joined([recognised.beside(one) for one in run.smoothed(recognised)][::-1])
 
     def _programs_of_states(self, backend: str) -> ContactPrograms:
         """Return the programs of each contact state on a backend, of a tracker that recognises them.
@@ -578,14 +578,14 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             InputError: a wrong shape, or a value that is not finite; contacts are recognised; a base is state.
             SingularSystemError: the readings of a tick do not determine all there, even if what persists were known.
         """
-        tick = self._told("delays").tick
+        tick = self._given_contacts("delays").tick
         if self.steps.reference is not None:
             raise InputError("the base is state here, and its reference follows the estimates: no one delay is theirs.")
         return delays(tick, tick.system.tree.checked_configuration(q), self.dt)
 
-    def _told(self, what: str) -> ContactSteps:
+    def _given_contacts(self, what: str) -> ContactSteps:
         if not isinstance(self.steps, ContactSteps):
-            raise InputError(f"`{what}` is for contacts that are told; this tracker recognises them.")
+            raise InputError(f"`{what}` is for contacts that are given; this tracker recognises them.")
         return self.steps
 
     def _recognising(self, what: str) -> HypothesisSteps:

@@ -122,15 +122,15 @@ class Account:
 
     def line(self, total: Account) -> str:
         """Return this period in one line, with what has been counted in all."""
-        said = [f"{total.seconds:.0f} s", f"{number(self.rate, 4)} Hz"]
+        words = [f"{total.seconds:.0f} s", f"{number(self.rate, 4)} Hz"]
         if figures := self.latency.figures().items():
-            said.append(f"latency {', '.join(f'{name} {number(1e3 * x)}' for name, x in figures)} ms")
-        said.append(f"dropped {total.dropped:,}")
-        said.append(f"overruns {total.overruns:,}")
-        said += [f"{_words(name)} {n:,}" for name, n in total.wrong().items()]
+            words.append(f"latency {', '.join(f'{name} {number(1e3 * x)}' for name, x in figures)} ms")
+        words.append(f"dropped {total.dropped:,}")
+        words.append(f"overruns {total.overruns:,}")
+        words += [f"{_words(name)} {n:,}" for name, n in total.wrong().items()]
         if total.skipped:
-            said.append(f"left out {total.skipped.total():,}")
-        return " | ".join(said)
+            words.append(f"left out {total.skipped.total():,}")
+        return " | ".join(words)
 
     def document(self, measured_from: str) -> Document:
         """Summary that is shown at the end.

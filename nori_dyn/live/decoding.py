@@ -28,7 +28,7 @@ SIGNATURES = {
 """How the columns of each type begin: by these the type of a topic is known where nothing tells it."""
 
 STATES = "/joint_states"
-"""The topic that is listened to where nothing else is said."""
+"""The topic that is listened to by default."""
 
 LARGEST = 1 << 18
 """Bytes of a message, at most: one of the state of a robot has far fewer, and estimates wait while it is read."""
@@ -48,7 +48,7 @@ def topics_of(mapping: LogMapping | None, named: Iterable[str] = ()) -> dict[str
     given = dict(each.partition("=")[::2] for each in named)
     columns = [column for entry in (mapping.columns if mapping else ()) for column in _listed(entry.source)]
     streams = [] if mapping is None else [*mapping.streams, *filter(None, [mapping.clock.stream])]
-    told = {} if mapping is None else {name: settings.type for name, settings in mapping.streams.items()}
+    declared = {} if mapping is None else {name: settings.type for name, settings in mapping.streams.items()}
     names = dict.fromkeys([*given, *(column.partition(".")[0] for column in columns), *streams])
     found: dict[str, str] = {}
     for name in names or {STATES: None}:
@@ -58,7 +58,7 @@ def topics_of(mapping: LogMapping | None, named: Iterable[str] = ()) -> dict[str
                 "and a topic like '/joint_states'."
             )
         own = [column.removeprefix(name) for column in columns if column.partition(".")[0] == name]
-        found[name] = given.get(name) or told.get(name) or _kind(name, own)
+        found[name] = given.get(name) or declared.get(name) or _kind(name, own)
         if found[name] not in standard_types("cdr"):
             raise UnknownNameError("type of messages", found[name], standard_types("cdr"), f"topic '{name}'")
     return found

@@ -145,7 +145,7 @@ class Solving(NamedTuple):
 
     Attributes:
         systems: what is solved in each contact state.
-        contacts: the contacts that are told.
+        contacts: the contacts that are given.
         closed: those that are closed throughout; None where the stream tells.
         estimate: what estimates.
         recognised: the names of probabilities that it tells, see `Tracked.recognised`.
@@ -196,7 +196,7 @@ def prepared(plans: Plan, options: RunOptions, lag: int = 0) -> Solving:
         only.prepare()
         return Solving(systems, (), None, SolverEstimator(only.solve if judge is None else judge.check, False))
     tracker: Tracker[Any] = Tracker(plans, USUAL, lag, options.hypotheses, options.backend)
-    told, recognised = (plans.contact_names, ()) if options.hypotheses is None else ((), plans.contact_names)
+    given, recognised = (plans.contact_names, ()) if options.hypotheses is None else ((), plans.contact_names)
     names = [f"{CONTACT}{name}" for name in recognised]
     if options.surfaces is not None:
         ContactLocalizer(tracker, options.surfaces)
@@ -207,7 +207,7 @@ def prepared(plans: Plan, options: RunOptions, lag: int = 0) -> Solving:
         _ = chart.threshold  # the first time takes longer
         names += [f"{COLLISION}{name}" for name in chart.readings]
     return Solving(
-        systems, told, closed, TrackerEstimator(tracker, plans.measurement_names, chart), tuple(names), touched
+        systems, given, closed, TrackerEstimator(tracker, plans.measurement_names, chart), tuple(names), touched
     )
 
 
@@ -237,7 +237,7 @@ class Engine:
         account: takes samples without an estimate, sensors that were left out, and estimates that were re-factorised.
         made: readings that are made by differentiating velocities.
         derivative: what makes them; None where nothing does.
-        why: what was last told of a sample that was left out.
+        why: what was last reported of a sample that was left out.
 
     Args:
         solving: the plans, compiled.
@@ -303,10 +303,10 @@ class Engine:
             values[self._deflected.places] = self._deflected.follow(np.array([t]), q[None])[0]
         contacts = None
         if record.contacts:
-            told = values[record.closed] if self._closed is None else self._given(record)
-            contacts = told == 1.0
-            if not (contacts | (told == 0.0)).all():
-                raise LeftOut("a contact is neither open nor closed", _at(record.contacts, ~contacts & (told != 0.0)))
+            closed = values[record.closed] if self._closed is None else self._given(record)
+            contacts = closed == 1.0
+            if not (contacts | (closed == 0.0)).all():
+                raise LeftOut("a contact is neither open nor closed", _at(record.contacts, ~contacts & (closed != 0.0)))
         if contacts is not None or not self._recognises:
             self._check_readings(y, contacts)
         if isinstance(self._estimate, TrackerEstimator) and np.isfinite(period):

@@ -88,8 +88,8 @@ class Publication:
         more = dict[str, Floats]()
         if isinstance(tick.judged, Tracked):
             more = remembered(self._memory, tick.judged)
-            told = tick.judged.recognised
-            more |= {name: np.array(told.get(name, np.nan)) for name in self._recognised}
+            estimated = tick.judged.recognised
+            more |= {name: np.array(estimated.get(name, np.nan)) for name in self._recognised}
         values = written(self._schema, tick.estimate, tick.judged, more)
         row = np.concatenate([np.ravel(values[each.name]) for each in self._schema.fields])
         for writer, send in self._estimates:

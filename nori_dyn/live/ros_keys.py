@@ -1,6 +1,6 @@
 """How ROS 2 names topics on Zenoh, by rmw_zenoh, and what it sends along with each message.
 
-A topic has the key `DOMAIN/TOPIC/TYPE/HASH`; a publisher is told of by a liveliness token; each message brings an
+A topic has the key `DOMAIN/TOPIC/TYPE/HASH`; a liveliness token announces a publisher; each message brings an
 attachment with its number, its time and its publisher. zenoh-bridge-ros2dds and plain programs use `TOPIC` alone.
 
 Source: the page on the design of ros2/rmw_zenoh; the hash of a type is that of REP-2016, as rosbags computes it.

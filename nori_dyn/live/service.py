@@ -1,4 +1,4 @@
-"""The loop: messages in, estimates out, until it is to stop; what goes wrong is counted and told, and never ends it."""
+"""The loop: messages in, estimates out, until it is to stop; what goes wrong is counted and reported, never fatal."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ PLAUSIBLE = 3600.0
 """How far a stamp may be from the clock of this machine [s] to count as the time of publishing."""
 
 SUSPICIOUS = 1e-3
-"""Probability of readings that fit together as badly, below which their likeliest cause is told."""
+"""Probability of readings that fit together as badly, below which their likeliest cause is reported."""
 
 REMINDER = 10
-"""Periods after which the same reason for leaving samples out is told again."""
+"""Periods after which the same reason for leaving samples out is reported again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class Service:
                 self._account.suspects[suspect.sensor] += 1
 
     def _learn(self, topic: LiveTopic, message: Message) -> None:
-        """Learn from a message what its topic tells; begin when all that is needed is told.
+        """Learn from a message what its topic tells; begin when all that is needed is known.
 
         Raises:
             MalformedMessage: it is none.
@@ -244,7 +244,7 @@ class Service:
         """Begin to estimate, with what was heard before on topics other than the last one.
 
         Raises:
-            InputError: a number that is needed is not told.
+            InputError: a number that is needed is in no message.
         """
         engine = Engine(self._solving, binding, self._settings.differentiate)
         if not binding.streams:

@@ -86,9 +86,9 @@ class LiveStream:
         self.parts: dict[bytes, MessageTimes] = {}
         self.counts: Counter[str] = Counter()
 
-    def part(self, told: Booleans) -> MessageTimes:
+    def part(self, known: Booleans) -> MessageTimes:
         """Return the messages that tell the same numbers of the record (m,)."""
-        key = told.tobytes()
+        key = known.tobytes()
         if key not in self.parts:
             if len(self.parts) >= PARTS:
                 self.parts.clear()
@@ -97,12 +97,12 @@ class LiveStream:
 
     def time(self, values: Floats, arrived: float) -> float:
         """Return when a message is of [s]: what its clock says, or where that stands still at zero, when it came."""
-        told = 0.0 if self.bound.clock is None else float(values[0]) * self.bound.unit
-        return (told or arrived) - self.bound.settings.delay
+        stamp = 0.0 if self.bound.clock is None else float(values[0]) * self.bound.unit
+        return (stamp or arrived) - self.bound.settings.delay
 
     def write(self, values: Floats, record: Floats) -> None:
         """Write what the columns of a message (k,) say into the numbers of a sample; nan where they say nothing."""
-        with np.errstate(all="ignore"):  # what is not finite then is not told
+        with np.errstate(all="ignore"):  # what is not finite then is not known
             for piece, places in zip(self.bound.pieces, self.bound.places, strict=True):
                 record[piece.targets] = piece.apply(values[places][:, None])[:, 0]
 
@@ -114,7 +114,7 @@ class State:
         binding: where each number comes from.
         tracks: the streams, by name.
         values: the numbers (m,) of the record; nan where nothing is known yet.
-        heard: when each was last told (m,) [s]; infinite of constants.
+        heard: when each was last received (m,) [s]; infinite of constants.
         ticked: the time of the last sample that was due [s].
     """
 
@@ -146,10 +146,10 @@ class State:
         track = self.tracks[stream]
         numbers = np.full(len(self.values), np.nan)
         track.write(values, numbers)
-        told = np.isfinite(numbers)
-        if not told.any():
+        known = np.isfinite(numbers)
+        if not known.any():
             return None
-        t, part = track.time(values, arrived), track.part(told)
+        t, part = track.time(values, arrived), track.part(known)
         wrong = part.order(t)
         if wrong:
             track.counts[wrong] += 1
@@ -159,10 +159,10 @@ class State:
             part.order(t)
         if t < self.ticked:
             track.counts["late"] += 1
-        self.values[told] = numbers[told]
-        self.heard[told] = t
-        self._gaps[told] = part.gap(track.bound.settings)
-        if stream != self.binding.reference or not told[self._first]:
+        self.values[known] = numbers[known]
+        self.heard[known] = t
+        self._gaps[known] = part.gap(track.bound.settings)
+        if stream != self.binding.reference or not known[self._first]:
             return None
         self._pace = part
         return self._due(t)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import zenoh
 
 LISTEN = "tcp/127.0.0.1:7447"
-"""Where a session listens when nothing else is said: this machine alone sees it."""
+"""Where a session listens by default: this machine alone sees it."""
 
 ANY_PORT = "tcp/127.0.0.1:0"
 """Where it listens when it is told to connect somewhere, as sessions of rmw_zenoh do."""
@@ -52,7 +52,7 @@ class ZenohTransport:
     """A transport over Zenoh; see `Transport`.
 
     Nothing is sought in the network: a session listens where it is told to, this machine alone when it is not told, and
-    connects where it is told to. Through a router that it connects to it may be told of others.
+    connects where it is told to. Through a router that it connects to it may hear of others.
 
     Args:
         endpoints: where to listen, and what to connect to.

@@ -170,8 +170,8 @@ def _expected(error: Mapping[str, Any]) -> str:
         return {"Except": "{except: names}", "Match": "{match: pattern}", "At": "{at: places}"}.get(
             context.get("class_name"), "fields by name"
         )
-    said = str(error["msg"])
-    return said.removeprefix("Input should be ") if said.startswith("Input should be ") else said
+    message = str(error["msg"])
+    return message.removeprefix("Input should be ") if message.startswith("Input should be ") else message
 
 
 def _as_in(parts: Iterable[Mapping[str, Any]], field: str) -> str:

@@ -51,7 +51,7 @@ RATE_UNITS = {"velocity": "m/s^2", "gravity": "m/s^3", "angular_velocity": "rad/
 """The unit of the derivative of each."""
 
 SIGMAS = {"velocity": 10.0, "gravity": 20.0, "angular_velocity": 10.0}
-"""Standard deviations at first unless told: as good as nothing is known."""
+"""Standard deviations at first by default: as good as nothing is known."""
 
 GRAVITY_WALK = 0.003
 """How far each component of G walks in one second: products of two errors, which no rate has [m/s^2]."""

@@ -193,13 +193,13 @@ class Memory(ConfigPart):
         sigma = per_component(f"the sigma of '{v.name}'", self.sigma, v.components)
         if not isinstance(own, VariableReading):
             return mean, (SIGMAS[v.key.component],) * 3 if v.kind == BASE else sigma, f"{GROUP}:{v.name}"
-        told = own.value or mean
-        if (sigma is not None or any(mean)) and (mean, sigma) != (told, own.sigma):
+        value = own.value or mean
+        if (sigma is not None or any(mean)) and (mean, sigma) != (value, own.sigma):
             raise SensorConfigError(
                 f"the initial prior of '{v.name}' is in its sensor's entry (offset: {{sigma, mean}}): "
                 "leave sigma and mean out here."
             )
-        return told, own.sigma, own.name
+        return value, own.sigma, own.name
 
     def _rate(self, v: Variable, variables: Sequence[Variable]) -> VariableKey | None:
         if v.kind == BASE:

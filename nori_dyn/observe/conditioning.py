@@ -138,7 +138,7 @@ def conditioning(
         seed: seed of everything random.
         workers: number of processes on this machine, all cores when None, and none where there is little to do; or an
             executor of `concurrent.futures`, such as that of a cluster.
-        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+        progress: True to show it, or what receives its stages, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a system.

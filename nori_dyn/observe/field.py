@@ -59,7 +59,7 @@ def field_rows(
     system: System,
     exact: ExactSystem,
     values: Iterable[int] | None = None,
-    told: Mapping[int, FieldVector] | None = None,
+    given: Mapping[int, FieldVector] | None = None,
 ) -> FieldRows:
     """The rows of a system over its external wrenches and joint accelerations.
 
@@ -67,14 +67,14 @@ def field_rows(
         system: the system; it may have any number of rows.
         exact: the same over expressions, whose fingerprints are its entries at a random point.
         values: its entries at another point, in their order; at that of the fingerprints when None.
-        told: what stands for sources, by their column, where it is not they themselves; nothing where they are known.
+        given: what stands for sources, by their column, where it is not they themselves; nothing where they are known.
     """
     values = (entry.fingerprint for entry in exact.entries.values()) if values is None else values
     coefficients: dict[int, dict[int, int]] = {}
     for (row, column), value in zip(exact.entries, values, strict=True):
         coefficients.setdefault(row, {})[column] = value
     sources = numbers_in(v.slice for v in system.variables if v.is_source).tolist()
-    known: dict[int, FieldVector] = {column: {column: 1} for column in sources} | dict(told or {})
+    known: dict[int, FieldVector] = {column: {column: 1} for column in sources} | dict(given or {})
 
     def over_sources(terms: FieldVector) -> FieldVector:
         found: dict[int, int] = {}

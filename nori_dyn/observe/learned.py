@@ -22,7 +22,7 @@ from nori_dyn.algebra.ranks import clear_rank
 from nori_dyn.errors import InputError
 from nori_dyn.observe.field import origins
 from nori_dyn.observe.generic import ENTRY_DEGREE
-from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates, MotionRequirements, needs
+from nori_dyn.observe.learned_exact import ExactSubspace, FieldStates, MotionRequirements, needs
 from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
 from nori_dyn.observe.persisting import MOST_STATES, Persisting, until_nothing_new
 from nori_dyn.system.builder import System
@@ -34,44 +34,44 @@ SEEN = 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NumericallyTold:
-    """What is told after some states.
+class NumericSubspace:
+    """The observable combinations of what persists, after some states.
 
     Attributes:
-        told: orthonormal combinations of the numbers that persist, in natural units, that are told (rank, k).
+        observable: an orthonormal basis of them, over the numbers that persist, in natural units (rank, k).
         sizes: the natural sizes of these numbers (k,).
-        open: changes of d in natural units that the last state leaves open, by all that is told (n, dimension).
+        open: changes of d in natural units that the last state leaves open, the observable known (n, dimension).
         gap: how many times smaller than others singular values are that were taken as zero, at the least.
     """
 
-    told: Floats
+    observable: Floats
     sizes: Floats
     open: Floats
     gap: float
 
     @property
     def rank(self) -> int:
-        """How many independent combinations are told."""
-        return len(self.told)
+        """How many independent combinations are observable."""
+        return len(self.observable)
 
     @property
     def seen(self) -> frozenset[int]:
-        """The numbers that are told by themselves."""
-        return frozenset(np.flatnonzero(1.0 - np.sum(np.square(self.told), axis=0) < SEEN).tolist())
+        """The numbers that are observable by themselves."""
+        return frozenset(np.flatnonzero(1.0 - np.sum(np.square(self.observable), axis=0) < SEEN).tolist())
 
     def undetermined(self) -> tuple[int, ...]:
-        """The numbers of d that the last state leaves open, by all that is told of what persists."""
+        """The numbers of d that the last state leaves open, all that is observable of what persists known."""
         return tuple(np.flatnonzero(np.abs(self.open).max(axis=1, initial=0.0) > SEEN).tolist())
 
     def independent(self) -> tuple[int, ...]:
         """Numbers, as many as there are combinations, in terms of which these can be written."""
         if not self.rank:
             return ()
-        return tuple(sorted(la.qr(self.told, mode="economic", pivoting=True)[2][: self.rank].tolist()))
+        return tuple(sorted(la.qr(self.observable, mode="economic", pivoting=True)[2][: self.rank].tolist()))
 
     def factors(self, independent: Sequence[int]) -> Floats:
         """The factors (rank, k) of all numbers in combinations that have a 1 at one independent number each."""
-        K = np.linalg.solve(self.told[:, list(independent)], self.told)
+        K = np.linalg.solve(self.observable[:, list(independent)], self.observable)
         K[np.abs(K) < SEEN] = 0.0
         return np.asarray(K * self.sizes[list(independent), None] / self.sizes)
 
@@ -88,22 +88,22 @@ class NumericStates:
     def __init__(self, persisting: Persisting, reduction: Reduction, seed: int) -> None:
         self._persisting, self._reduction = persisting, reduction
         self._rng = np.random.default_rng(seed)
-        self._rows = np.isin(reduction.split.measured, persisting.told)
+        self._rows = np.isin(reduction.split.measured, persisting.measured)
         sizes = np.linalg.norm(reduction.at(self._configuration()).X * reduction.column_scale, axis=1)
         self._sizes = np.where(sizes > 0, sizes, 1.0)
 
-    def told(self) -> Iterator[NumericallyTold]:
-        """Yield what is told after 1, 2, ... states."""
+    def subspaces(self) -> Iterator[NumericSubspace]:
+        """Yield what is observable after 1, 2, ... states."""
         columns, gap = [x.column for x in self._persisting.numbers], np.inf
         before: Floats = np.eye(len(columns))[list(self._persisting.first)]
         while True:
             d, clearly = self._open_at(self._configuration())
             m = d[columns]
             kept, of_before = _null(before @ m, 1.0)
-            told, of_now = _null((m @ kept).T, 1.0)
+            now, of_now = _null((m @ kept).T, 1.0)
             gap = min(gap, clearly, of_before, of_now)
-            yield NumericallyTold(told.T, self._sizes[columns], d @ kept, gap)
-            before = told.T if self._persisting.stays else self._carried(d, m, kept)
+            yield NumericSubspace(now.T, self._sizes[columns], d @ kept, gap)
+            before = now.T if self._persisting.stays else self._carried(d, m, kept)
 
     def _configuration(self) -> Floats:
         tree = self._persisting.system.tree
@@ -127,12 +127,12 @@ class NumericStates:
         for row, x, size in zip(later, numbers, sizes, strict=True):
             if x.rate is not None:
                 row += dt * d[x.rate] * self._sizes[x.rate] / size
-        told, _ = _null((later @ kept).T, 1.0)
-        return told.T
+        combinations, _ = _null((later @ kept).T, 1.0)
+        return combinations.T
 
 
 def _null(A: Floats, largest: float) -> tuple[Floats, float]:
-    """An orthonormal basis (n, dimension) of what a matrix (rows, n) takes to zero, and how clearly it is told.
+    """An orthonormal basis (n, dimension) of what a matrix (rows, n) takes to zero, and how clear its rank is.
 
     Args:
         A: the matrix.
@@ -157,7 +157,7 @@ AGREEING = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sum:
-    """A combination of numbers that persist that is told where they are not by themselves.
+    """A combination of numbers that persist that is observable where they are not by themselves.
 
     Attributes:
         terms: the factor of each; 0 where it depends on the states.
@@ -168,18 +168,18 @@ class Sum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learned:
-    """What sensors tell over time of what persists, without what is told of it at first.
+    """What sensors tell over time of what persists, without what is known of it at first.
 
     Attributes:
         memory: the variables that persist.
         names: their numbers.
-        ranks: how many independent combinations of these are told after 1, 2, ... states.
-        is_asked: whether it was said how many states there are; else they are as many as tell anything.
-        seen_after: for each number after how many states it is told by itself; 0 where it never is.
-        sums: the combinations that are told besides.
-        untold: the numbers on which nothing depends that is told.
+        ranks: how many independent combinations of these are observable after 1, 2, ... states.
+        is_asked: whether a number of states was given; else they are as many as add anything.
+        seen_after: for each number after how many states it is observable by itself; 0 where it never is.
+        sums: the combinations that are observable besides.
+        untold: the numbers on which nothing depends that is observable.
         needs: what has to move for those that one state does not show; of trees only.
-        undetermined: the numbers of d that are not determined at almost every state once all that is told is known.
+        undetermined: the numbers of d that are not determined at almost every state once the observable is known.
         undetermined_at_first: those that are not at a single state.
         stays: whether all that persists stays as it is, but for its walk.
         error: bound on the probability that any of this is wrong; None where it is numerical.
@@ -202,12 +202,12 @@ class Learned:
 
     @property
     def rank(self) -> int:
-        """How many independent combinations are told in the end."""
+        """How many independent combinations are observable in the end."""
         return self.ranks[-1]
 
     @property
     def states(self) -> int:
-        """How many states it takes for all that is told."""
+        """How many states it takes for all that is observable."""
         return self.ranks.index(self.rank) + 1
 
     @property
@@ -217,7 +217,7 @@ class Learned:
 
     @property
     def suffices(self) -> bool:
-        """Whether all of d is determined at almost every state once all that is told is known."""
+        """Whether all of d is determined at almost every state once all that is observable is known."""
         return not self.undetermined
 
 
@@ -239,13 +239,13 @@ def learned(system: System, states: int | None = None, seed: int = 0) -> Learned
     persisting = Persisting.of(system)
     reduction = Reduction(system, seed)
     if system.tree.closing_parts:
-        closed = until_nothing_new(NumericStates(persisting, reduction, seed).told(), states)
+        closed = until_nothing_new(NumericStates(persisting, reduction, seed).subspaces(), states)
         independent = closed[-1].independent()
         factors = closed[-1].factors(independent)
         where = factors != 0
         return _report(persisting, closed, independent, where, factors, states)
     of_field = FieldStates(persisting, seed)
-    exactly = until_nothing_new(of_field.told(), states)
+    exactly = until_nothing_new(of_field.subspaces(), states)
     independent = tuple(sorted(exactly[-1].span.basis))
     where = np.zeros((len(independent), len(persisting.numbers)), dtype=bool)
     for row, pivot in zip(where, independent, strict=True):
@@ -259,7 +259,7 @@ def learned(system: System, states: int | None = None, seed: int = 0) -> Learned
 
 
 def never_determined(system: System, seed: int = 0) -> tuple[str, ...]:
-    """The numbers of d that no number of states determines, with all that is said to be known at first.
+    """The numbers of d that no number of states determines, with all that is declared to be known at first.
 
     Args:
         system: the system; something of it persists.
@@ -269,24 +269,26 @@ def never_determined(system: System, seed: int = 0) -> tuple[str, ...]:
         NotClosedError: loops that cannot be closed.
     """
     persisting = Persisting.with_beginnings(system)
-    last: ExactlyTold | NumericallyTold
+    last: ExactSubspace | NumericSubspace
     if system.tree.closing_parts:
-        last = until_nothing_new(NumericStates(persisting, Reduction(system, seed), seed).told(), None)[-1]
+        last = until_nothing_new(NumericStates(persisting, Reduction(system, seed), seed).subspaces(), None)[-1]
     else:
-        last = until_nothing_new(FieldStates(persisting, seed).told(), None)[-1]
+        last = until_nothing_new(FieldStates(persisting, seed).subspaces(), None)[-1]
     return tuple(system.variable_names[k] for k in last.undetermined())
 
 
 def _factors(
     persisting: Persisting, reduction: Reduction, independent: tuple[int, ...], n_states: int, seed: int
 ) -> Floats:
-    """The factors of numbers in the combinations that are told; 0 where they depend on the states."""
+    """The factors of numbers in the observable combinations; 0 where they depend on the states."""
     found = []
     for k in range(2):
-        told = next(itertools.islice(NumericStates(persisting, reduction, seed + k).told(), n_states - 1, None))
-        if told.rank != len(independent):
+        subspace = next(
+            itertools.islice(NumericStates(persisting, reduction, seed + k).subspaces(), n_states - 1, None)
+        )
+        if subspace.rank != len(independent):
             return np.zeros((len(independent), len(persisting.numbers)))
-        found.append(told.factors(independent))
+        found.append(subspace.factors(independent))
     agree = np.abs(found[0] - found[1]) <= AGREEING * np.abs(found[0])
     return np.asarray(np.where(agree, found[0], 0.0))
 
@@ -299,7 +301,7 @@ def _plain(factors: Floats) -> Floats:
 
 def _report(
     persisting: Persisting,
-    told: Sequence[ExactlyTold] | Sequence[NumericallyTold],
+    subspaces: Sequence[ExactSubspace] | Sequence[NumericSubspace],
     independent: tuple[int, ...],
     where: Booleans,
     factors: Floats,
@@ -309,14 +311,14 @@ def _report(
 
     Args:
         persisting: what persists.
-        told: after each state.
+        subspaces: after each state.
         independent: the columns of numbers that have a 1 in one combination each.
         where: which numbers (rank, k) are in these combinations.
         factors: their factors, 0 where these are not known.
         states: how many states were asked for.
     """
     names = tuple(x.name for x in persisting.numbers)
-    last, of_d = told[-1], persisting.system.variable_names
+    last, of_d = subspaces[-1], persisting.system.variable_names
     sums = tuple(
         Sum(MappingProxyType({names[k]: float(row[k]) for k in (pivot, *_others(there, pivot))}))
         for pivot, there, row in zip(independent, where, _plain(factors), strict=True)
@@ -326,17 +328,19 @@ def _report(
     return Learned(
         memory=persisting.memory,
         names=names,
-        ranks=tuple(each.rank for each in told),
+        ranks=tuple(each.rank for each in subspaces),
         is_asked=states is not None,
-        seen_after=tuple(_first([each.seen for each in told], k) if k in last.seen else 0 for k in range(len(names))),
+        seen_after=tuple(
+            _first([each.seen for each in subspaces], k) if k in last.seen else 0 for k in range(len(names))
+        ),
         sums=sums,
         untold=tuple(x for k, x in enumerate(names) if k not in last.seen and x not in depended),
         needs=MotionRequirements(),
         undetermined=tuple(of_d[k] for k in last.undetermined()),
-        undetermined_at_first=tuple(of_d[k] for k in told[0].undetermined()),
+        undetermined_at_first=tuple(of_d[k] for k in subspaces[0].undetermined()),
         stays=persisting.stays,
         error=None,
-        gap=min((each.gap for each in told if isinstance(each, NumericallyTold)), default=np.inf),
+        gap=min((each.gap for each in subspaces if isinstance(each, NumericSubspace)), default=np.inf),
     )
 
 
@@ -346,5 +350,5 @@ def _others(there: Booleans, pivot: int) -> list[int]:
 
 
 def _first(seen: Sequence[frozenset[int]], number: int) -> int:
-    """After how many states a number is told, by those that are after each."""
+    """After how many states a number is observable, by those that are after each."""
     return next(k for k, each in enumerate(seen, start=1) if number in each)

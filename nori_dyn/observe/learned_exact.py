@@ -2,7 +2,7 @@
 
 A state has its own copy of all that does not persist. Its rows over that, over the rates r and over what persists, m,
 are eliminated column by column in this order: what is left is all that it tells of r and m. With what earlier states
-told of m, and r eliminated, that is what is told of m now; with m' = a m + dt r, and r and m eliminated, what is told
+tell of m, and r eliminated, that is what is observable of m now; with m' = a m + dt r, and r and m eliminated, what is
 of m' at the next state. Times dt and decays a are random as well.
 
 What has to move for that is found by holding joints where they are.
@@ -25,12 +25,12 @@ from nori_dyn.observe.persisting import Persisting, until_nothing_new
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExactlyTold:
-    """What is told after some states.
+class ExactSubspace:
+    """The observable combinations of what persists, after some states.
 
     Attributes:
         persisting: what persists.
-        span: the vectors over the numbers that persist that are told.
+        span: theirs, as vectors over the numbers that persist.
         rows: those of the last state.
     """
 
@@ -40,20 +40,20 @@ class ExactlyTold:
 
     @property
     def rank(self) -> int:
-        """How many independent combinations are told."""
+        """How many independent combinations are observable."""
         return self.span.dimension
 
     @property
     def seen(self) -> frozenset[int]:
-        """The numbers that are told by themselves."""
+        """The numbers that are observable by themselves."""
         return frozenset(k for k, vector in self.span.basis.items() if len(vector) == 1)
 
-    def tells(self, vector: Vector) -> bool:
-        """Whether a combination is told."""
+    def contains(self, vector: Vector) -> bool:
+        """Whether a combination is observable."""
         return not self.span.remainder(vector)
 
     def undetermined(self) -> tuple[int, ...]:
-        """The numbers of d that the last state leaves open, by all that is told of what persists."""
+        """The numbers of d that the last state leaves open, all that is observable of what persists known."""
         n = self.persisting.system.shape[1]
         span = _over_persisting(self.persisting, self.rows)
         span.extend(_shifted(self.span.basis.values(), n + len(self.persisting.numbers)))
@@ -94,8 +94,8 @@ class FieldStates:
                 found.append(i)
         return tuple(found)
 
-    def told(self, moving: Iterable[int] | None = None) -> Iterator[ExactlyTold]:
-        """Yield what is told after 1, 2, ... states.
+    def subspaces(self, moving: Iterable[int] | None = None) -> Iterator[ExactSubspace]:
+        """Yield what is observable after 1, 2, ... states.
 
         Args:
             moving: bodies whose joints move between the states; all when None.
@@ -105,7 +105,7 @@ class FieldStates:
         while True:
             rows, own = state
             now = self._eliminated([own.basis.values(), _shifted(before.basis.values(), self._k)], self._k)
-            yield ExactlyTold(self._persisting, now, rows)
+            yield ExactSubspace(self._persisting, now, rows)
             before = now if self._persisting.stays else self._carried(own, now)
             state = self._first if len(still) == self._persisting.system.tree.nq else self._state(still)
 
@@ -147,7 +147,7 @@ def _sources(persisting: Persisting, exact: ExactSystem) -> dict[int, FieldVecto
     sources = set(numbers_in(v.slice for v in system.variables if v.is_source).tolist())
     own = {x.rate: n + i for i, x in enumerate(persisting.numbers) if x.rate in sources}
     own |= {x.column: n + k + i for i, x in enumerate(persisting.numbers) if x.column in sources}
-    by_row: dict[int, list[int]] = {row: [] for row in persisting.told}
+    by_row: dict[int, list[int]] = {row: [] for row in persisting.measured}
     for row, column in exact.entries:
         if row in by_row:
             by_row[row].append(column)
@@ -159,7 +159,7 @@ def _sources(persisting: Persisting, exact: ExactSystem) -> dict[int, FieldVecto
 def _over_persisting(persisting: Persisting, rows: FieldRows) -> Span:
     """The span of a state's rows over the sources, and beyond the numbers of d over rates and what persists."""
     n, k = persisting.system.shape[1], len(persisting.numbers)
-    span = Span.of(rows.measured[row] for row in persisting.told)
+    span = Span.of(rows.measured[row] for row in persisting.measured)
     for i, x in enumerate(persisting.numbers):
         columns = {n + k + i: x.column} if x.rate is None else {n + i: x.rate, n + k + i: x.column}
         for place, column in columns.items():
@@ -221,32 +221,32 @@ class MotionRequirements:
 
 
 def needs(
-    of_field: FieldStates, persisting: Persisting, told: Sequence[ExactlyTold], states: int | None
+    of_field: FieldStates, persisting: Persisting, subspaces: Sequence[ExactSubspace], states: int | None
 ) -> MotionRequirements:
     """The motion required for what a single state does not determine.
 
     Args:
         of_field: random states.
         persisting: what persists.
-        told: what is told after each of some states.
+        subspaces: what is observable after each of some states.
         states: how many states there are; None for as many as add anything.
     """
-    wanted = _wanted(persisting, told)
+    wanted = _wanted(persisting, subspaces)
     if not wanted:
         return MotionRequirements()
-    search = _RequirementSearch(of_field, persisting, wanted, states, told[-1].rank)
+    search = _RequirementSearch(of_field, persisting, wanted, states, subspaces[-1].rank)
     return MotionRequirements(tuple(search.needs()), search.for_all(), search.named(search.moving))
 
 
-def _wanted(persisting: Persisting, told: Sequence[ExactlyTold]) -> dict[str, Vector]:
+def _wanted(persisting: Persisting, subspaces: Sequence[ExactSubspace]) -> dict[str, Vector]:
     """Combinations determined in the end and not by a single state, by the name of their first number.
 
-    Combinations of what does not stay are not the same at each state: only numbers that are told by themselves count.
+    Combinations of what does not stay are not the same at each state: only numbers observable by themselves count.
     """
     return {
         persisting.numbers[pivot].name: vector
-        for pivot, vector in sorted(told[-1].span.basis.items())
-        if (persisting.stays or len(vector) == 1) and not told[0].tells(vector)
+        for pivot, vector in sorted(subspaces[-1].span.basis.items())
+        if (persisting.stays or len(vector) == 1) and not subspaces[0].contains(vector)
     }
 
 
@@ -256,9 +256,9 @@ class _RequirementSearch:
     Args:
         of_field: random states.
         persisting: what persists.
-        wanted: what is to be told, by its name.
+        wanted: what is to become observable, by its name.
         states: how many states there are; None for as many as add anything.
-        rank: how many combinations are told where everything moves.
+        rank: how many combinations are observable where everything moves.
     """
 
     def __init__(
@@ -320,11 +320,11 @@ class _RequirementSearch:
         return MotionRequirement(tuple(names), all_of=self.named(all_of), enough=self.named(enough), after=after)
 
     def _shows(self, bodies: Iterable[int], names: Iterable[str]) -> bool:
-        """Whether some are told where only the joints of some bodies move."""
+        """Whether some are observable where only the joints of some bodies move."""
         return self._seen(bodies).keys() >= set(names)
 
     def _after(self, alternatives: Iterable[frozenset[int]], names: Iterable[str]) -> int:
-        """After how many states some are told where only the joints of some bodies move, whichever these are."""
+        """After how many states some are observable where only the joints of some bodies move, whichever these are."""
         return max(self._seen(bodies)[name] for bodies in alternatives for name in names)
 
     def _enough(self, names: Sequence[str]) -> frozenset[int]:
@@ -348,13 +348,13 @@ class _RequirementSearch:
         return found
 
     def _seen(self, bodies: Iterable[int]) -> Mapping[str, int]:
-        """After how many states what is told where only the joints of some bodies move is told."""
+        """After how many states each is observable where only the joints of some bodies move."""
         key = frozenset(bodies)
         if key not in self._known:
-            told = until_nothing_new(self._of_field.told(sorted(key)), self._states, self._rank)
+            subspaces = until_nothing_new(self._of_field.subspaces(sorted(key)), self._states, self._rank)
             first: dict[str, int] = {}
-            for k, each in enumerate(told, start=1):
-                first |= {name: k for name, v in self._wanted.items() if name not in first and each.tells(v)}
+            for k, each in enumerate(subspaces, start=1):
+                first |= {name: k for name, v in self._wanted.items() if name not in first and each.contains(v)}
             self._known[key] = first
         return self._known[key]
 

@@ -1,10 +1,10 @@
 """What sensors do not see: the null space of D as named vectors, taken apart into what is independent, and in words.
 
 External wrenches, joint accelerations and the forces that components add determine everything else, so each null vector
-is told by those of them, its sources, that it moves. Sources that no null vector ties together are told apart. What is
-said of a group holds at every configuration at which it was looked at.
+is described by those of them, its sources, that it moves. Sources that no null vector ties together are separate. What
+is true of a group holds at every configuration at which it was looked at.
 
-External wrenches on links are told in the frames in which sensors read them.
+External wrenches on links are expressed in the frames in which sensors read them.
 
 Source: own derivation (tests/unit/observe/test_numeric.py).
 """

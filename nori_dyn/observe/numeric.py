@@ -43,7 +43,7 @@ class RankAt:
         rank: the rank of D.
         smallest: smallest singular value of M that is not taken as zero, relative to the largest.
         gap: how many times the largest that is taken as zero is smaller than that; infinite where none is.
-        clarity: how clearly it is told, see `clear_rank`.
+        clarity: how clearly it is determined, see `clear_rank`.
     """
 
     rank: int
@@ -127,7 +127,7 @@ class Reduction:
 
         Args:
             Q: the configurations.
-            noisy: rows of D, equations of motion, whose errors are to be told apart.
+            noisy: rows of D, equations of motion, whose errors are to be separated.
         """
         for D in self.system.D_each(Q):
             yield self._reduce(D, noisy)

@@ -30,28 +30,30 @@ MOST_STATES = 50
 """States that are looked at, at the most."""
 
 
-class Told(Protocol):
-    """What is told of what persists after some states."""
+class Subspace(Protocol):
+    """The observable combinations of what persists, after some states."""
 
     @property
     def rank(self) -> int:
-        """How many independent combinations are told."""
+        """How many independent combinations are observable."""
 
 
-_Told = TypeVar("_Told", bound=Told)
+_Subspace = TypeVar("_Subspace", bound=Subspace)
 
 
-def until_nothing_new(told: Iterator[_Told], states: int | None, largest: int | None = None) -> list[_Told]:
+def until_nothing_new(
+    subspaces: Iterator[_Subspace], states: int | None, largest: int | None = None
+) -> list[_Subspace]:
     """What is observed after each state, up to the last that adds something, or to that which is asked for.
 
     Args:
-        told: what is told after 1, 2, ... states.
+        subspaces: those after 1, 2, ... states.
         states: how many are asked for; None for as many as add something.
         largest: the rank above which there is none; None where that is not known.
     """
-    found = [next(told)]
+    found = [next(subspaces)]
     while len(found) < (states or MOST_STATES) and found[-1].rank != largest:
-        more = next(told)
+        more = next(subspaces)
         if states is None and more.rank == found[-1].rank:
             break
         found.append(more)
@@ -83,27 +85,29 @@ class Persisting:
         system: the system.
         memory: the variables.
         numbers: their numbers.
-        told: the rows of D that sensors, components and what is known tell, priors left out.
+        measured: the rows of D of sensors, components and what is known, priors left out.
         first: which numbers are taken as known before the first state.
     """
 
     system: System
     memory: tuple[Remembered, ...]
     numbers: tuple[Number, ...]
-    told: tuple[int, ...]
+    measured: tuple[int, ...]
     first: tuple[int, ...] = ()
 
     @staticmethod
     def of(system: System) -> Persisting:
         """The memory that a system's own config declares."""
-        return Persisting(system, system.memory, tuple(_numbers(system)), _told(system, lambda row: not _is_prior(row)))
+        return Persisting(
+            system, system.memory, tuple(_numbers(system)), _measured(system, lambda row: not _is_prior(row))
+        )
 
     @staticmethod
     def with_beginnings(system: System) -> Persisting:
-        """The same with what is said to be known of it at first, and of other variables beforehand."""
+        """The same with what is declared to be known of it at first, and of other variables beforehand."""
         sigmas = (sigma for one in system.memory for sigma in one.sigma or [None] * len(one.variable.components))
         first = tuple(k for k, sigma in enumerate(sigmas) if sigma is not None)
-        return Persisting(system, system.memory, tuple(_numbers(system)), _told(system, lambda row: True), first)
+        return Persisting(system, system.memory, tuple(_numbers(system)), _measured(system, lambda row: True), first)
 
     @property
     def stays(self) -> bool:
@@ -134,7 +138,7 @@ def with_memory(system: System, memory: MemoryGiven) -> System:
     return type(system)(system.tree, sensors, system.of_components.repeats)
 
 
-def _told(system: System, counts: Callable[[RowBlock], bool]) -> tuple[int, ...]:
+def _measured(system: System, counts: Callable[[RowBlock], bool]) -> tuple[int, ...]:
     """The rows of D, but for those of what persists at first, that are no equations of motion and count."""
     of_first = {each.known_by for each in system.memory}
     rows = [row for row in system.sensor_rows if row.name not in of_first and counts(row)]

@@ -86,7 +86,7 @@ def redundancy(
         outputs: kinds or names of variables, as `nori_dyn.plan` takes them; None for all.
         size: the largest size of a failing set that is looked for.
         seed: seed of the random point of the field.
-        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+        progress: True to show it, or what receives its stages, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a system.

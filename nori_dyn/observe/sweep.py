@@ -84,7 +84,7 @@ def sweep(task: Task[T], Q: Floats, workers: Workers = None, progress: Progress 
         Q: the configurations (N, nq).
         workers: see `Workers`. With 1, and where the first chunk shows that little is to be done, everything runs in
             this process.
-        progress: is told of each chunk that is done.
+        progress: receives each chunk that is done.
 
     Raises:
         InputError: fewer than one worker.
@@ -111,7 +111,7 @@ def spread(
         task: a picklable function of a part.
         parts: the parts, picklable, too.
         workers: see `Workers`.
-        tell: is told of what was found, by the numbers of parts, as it comes.
+        tell: receives what was found, by the numbers of parts, as it comes.
         patience: seconds of work from which on processes are worth starting; with 0 all is done by them.
         lost: what a part gives whose processes die again and again; None raises.
 

@@ -1,8 +1,8 @@
-"""What sensors tell of a touch anywhere: on which links its wrench is determined, and which links are told apart.
+"""What sensors tell of a touch anywhere: on which links its wrench is determined, and which links are distinguished.
 
 A touch on link k changes the readings by M_k w, for wrenches w of six numbers; M_k are columns of the measured rows
-over the sources. Their space V_k says all: its dimension is how many numbers of the wrench are told. Forces at points
-are five numbers, since f and m = x x f have f . m = 0: the plane that touches this quadric at a wrench has five
+over the sources. Their space V_k says all: its dimension is how many numbers of the wrench are determined. Forces at
+points are five numbers, since f and m = x x f have f . m = 0: the plane that touches this quadric at a wrench has five
 dimensions, of which M_k loses none if its rank is five or six. Then force and line of action are determined, up to
 finitely many. If V_j holds V_k, each touch on k reads like one on j; if it is V_k, no reading ever tells the two apart.
 Velocities and their rates, offsets and whatever is state count as known: a touch is short.
@@ -40,7 +40,7 @@ class TouchedLink:
 
     Attributes:
         link: its name.
-        rank: how many numbers of the six of its wrench are told.
+        rank: how many numbers of the six of its wrench are determined.
         like: links on which some touch reads like any on this one.
         same: those of which also the converse holds: no reading tells these from this one.
     """
@@ -78,12 +78,12 @@ class TouchObservability(Shown):
 
     @property
     def suffices(self) -> bool:
-        """Whether a touch is localized on every link, and all links are told apart."""
+        """Whether a touch is localized on every link, and all links are distinguished."""
         return all(one.is_localized and not one.same for one in self.links)
 
     def __repr__(self) -> str:
-        told = f"{len(self.localized)} of {len(self.links)} links"
-        return f"TouchObservability('{self.sensors}' on '{self.robot}', localized on {told})"
+        localized = f"{len(self.localized)} of {len(self.links)} links"
+        return f"TouchObservability('{self.sensors}' on '{self.robot}', localized on {localized})"
 
 
 def touch_observability(tree: KinematicTree, sensors: SensorSet, seed: int = 0) -> TouchObservability:

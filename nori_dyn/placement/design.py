@@ -123,7 +123,7 @@ def best_sensors(
             limits.
         n: number of random configurations.
         seed: seed of everything random.
-        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+        progress: True to show it, or what receives its stages, see `nori_dyn.tables.progress`; on a terminal when None.
         survive: how many of the sensors chosen may fail, see `nori_dyn.place`; precision is with all at work.
         where: poses at which the outputs have to be determined as well, see `nori_dyn.place`.
         states: contact states, see `nori_dyn.place`.

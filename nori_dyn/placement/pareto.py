@@ -134,7 +134,7 @@ def pareto_front(
         n: number of random configurations over which deviations are taken where `where` names none.
         effort: integer programs after which the front ends, from its cheap end.
         seed: seed of everything random.
-        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+        progress: True to show it, or what receives its stages, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a robot.

@@ -116,7 +116,7 @@ def place(
         outputs: kinds or names of variables, as `nori_dyn.plan` takes them; None for all of d.
         effort: integer programs after which the best set so far is returned, with a bound on the cheapest.
         seed: seed of the random point of the field, of poses, and of the order of the search.
-        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+        progress: True to show it, or what receives its stages, see `nori_dyn.tables.progress`; on a terminal when None.
         survive: how many of the choices may fail, any of them, and the others still determine the outputs; what is had
             together fails together.
         where: poses at which they have to as well: special ones by name, {"flat": ("l_sole", "r_sole")}, as

@@ -195,7 +195,7 @@ def looked_up(
 
     Args:
         make: plans the system.
-        system: the system, all of whose equations are told by its fingerprint.
+        system: the system, all of whose equations are known by its fingerprint.
         outputs: as of `make_plan`, and so what follows.
         ordering: its name.
         seed: of the configurations.

@@ -93,7 +93,7 @@ def _resolve(system: System, name: str) -> Output:
     if kind not in system.kinds:
         unknown = UnknownOutputError("output", name, system.kinds)
         advice = f"Each may also be of one place, such as {system.variables[2].name} or {system.variables[3].name}."
-        advice = next((said for words, said in ELSEWHERE.items() if kind in words), advice)
+        advice = next((hint for words, hint in ELSEWHERE.items() if kind in words), advice)
         unknown.args = (f"{unknown} {advice}",)
         raise unknown
     if not owner:

@@ -216,7 +216,7 @@ class NativeTick(NativeFilter):
 
     @property
     def has_rates(self) -> bool:
-        """Whether the last step told the rates of the memory."""
+        """Whether the last step determined the rates of the memory."""
         return bool(self.at.has_rates)
 
     def conclude(self, state: Floats, u: Floats) -> bool:
@@ -389,8 +389,8 @@ class NativeHypotheses:
             change: what is done to the prior of each state, see `axes_change`; None where nothing is.
 
         Returns:
-            0, or where there is no estimate a number above 0, see `NativeTick.step`; after 3 the readings have told
-            what they can.
+            0, or where there is no estimate a number above 0, see `NativeTick.step`; after 3 the readings have been
+            used as far as they can.
         """
         if change is not None:
             self._at.change = self._taken = change

@@ -206,8 +206,8 @@ def facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
         exact = f"the rank, wrong with a probability below {number(report.error, 1)}; poses are judged numerically"
         yield "exact", exact
     if report.over_time is not None:
-        told = listed([f"{rank:,}" for rank in report.over_time.ranks], MOST_RANKS)
-        yield "memory", f"{len(report.over_time.names):,} numbers; rank after 1, 2, ... poses: {told}"
+        ranks = listed([f"{rank:,}" for rank in report.over_time.ranks], MOST_RANKS)
+        yield "memory", f"{len(report.over_time.names):,} numbers; rank after 1, 2, ... poses: {ranks}"
     if report.repeated:
         yield "repeated", f"{listed(report.repeated)}: redundant wherever loops and couplings are closed"
     if report.skipped and report.system.tree.closing_parts:
@@ -215,9 +215,9 @@ def facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
 
 
 def _describe_looks(report: ObservabilityReport) -> str:
-    """Where ranks were taken that are not exact, and how clearly they are told."""
-    told = f"; the smallest singular value that counts is {number(report.gap, 1)} times the largest taken as zero"
-    return f"at closed configurations of the loops and couplings{told if np.isfinite(report.gap) else ''}"
+    """Where ranks were taken that are not exact, and how clearly they are determined."""
+    margin = f"; the smallest singular value that counts is {number(report.gap, 1)} times the largest taken as zero"
+    return f"at closed configurations of the loops and couplings{margin if np.isfinite(report.gap) else ''}"
 
 
 def by_variable(names: Iterable[str]) -> tuple[str, ...]:

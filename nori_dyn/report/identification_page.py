@@ -17,7 +17,7 @@ SHOWN = 8
 PREDICTED = "Readings as dots, with the predictions of the original and of the identified model."
 
 HOW = {"identified": "identified", "open": shown.OPEN, "combined": shown.IN_SUMS, "known": "known"}
-"""What is said of how a parameter is identified."""
+"""How a parameter is identified, in words."""
 
 
 def identification_page(found: Identification) -> Page:

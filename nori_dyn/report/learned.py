@@ -33,7 +33,7 @@ def memory_words(found: Learned, n_variables: int) -> str:
 
 
 def memory_lists(found: Learned) -> Iterator[Bullets]:
-    """Yield what becomes of which numbers, and the combinations that are told where their terms are not."""
+    """Yield what becomes of which numbers, and the combinations that are observable where their terms are not."""
     yield Bullets(tuple(_lines(found)), "The memory, and what determines it:", FATES)
     if found.sums:
         sums = tuple(_describe_sum(each, found) for each in found.sums)
@@ -108,7 +108,7 @@ def describe_need(need: MotionRequirement, moving: Sequence[str]) -> str:
 
     Args:
         need: what has to.
-        moving: the joints that change what is told.
+        moving: the joints that change what is observable.
     """
     if need.by_time:
         return "as time passes, even at rest"
@@ -180,6 +180,6 @@ def memory_notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
 
 
 def _base_is_idle(found: Learned, tree: KinematicTree) -> bool:
-    """Whether there is a floating base, and none whose place or attitude changes what is told."""
+    """Whether there is a floating base, and none whose place or attitude changes what is observable."""
     bases = {tree.joint_names[i] for i, joint in enumerate(tree.joints) if tree.is_root(i) and isinstance(joint, Free)}
     return bool(bases) and bases.isdisjoint(found.needs.moving)

@@ -19,7 +19,7 @@ from nori_dyn.tables import number, unbroken
 
 
 class PanelGroup(NamedTuple):
-    """Panels of one kind: how they are referred to, their heading, what is said of them, and they themselves."""
+    """Panels of one kind: how they are referred to, their heading, a note, and they themselves."""
 
     id: str
     title: str
@@ -153,7 +153,7 @@ def _curves(log: RecordedLog, own: Sequence[tuple[str, str]]) -> Iterator[Curve]
             alone = len(own) == 1
             yield Curve("measured" if alone else f"{label} measured", read, None, f"c{1 if alone else k} measured")
     for k, (name, label) in enumerate(own):
-        estimated = log.estimates[name] if name in log.estimates else log.told[name]
+        estimated = log.estimates[name] if name in log.estimates else log.predicted[name]
         yield Curve(label, estimated, log.deviations.get(name), f"c{k}")
 
 
@@ -183,7 +183,7 @@ def _readings(log: RecordedLog, names: Sequence[str]) -> PanelGroup:
     if log.diagnosis is not None and not names:
         groups: dict[tuple[str, str], list[str]] = {}
         for name, sensor in zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True):
-            if name in log.told and name not in log.estimates:
+            if name in log.predicted and name not in log.estimates:
                 groups.setdefault((sensor, log.units.get(name, "")), []).append(name)
         for (sensor, unit), own in sorted(groups.items(), key=lambda group: log.rank(group[0][0])):
             numbers = [(name, _component(name, sensor) or "estimated") for name in own]

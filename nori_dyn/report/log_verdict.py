@@ -1,4 +1,4 @@
-"""What is said of a log before anything is drawn: whether it is plausible and its readings fit, what was counted."""
+"""The verdict on a log, before anything is drawn: whether it is plausible and its readings fit, what was counted."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def verdict(log: RecordedLog) -> Verdict:
     if not doubts:
         return found
     others = f"{counted(len(log.doubts) - 1, 'more plausibility warning')}; see below." if len(log.doubts) > 1 else ""
-    said = tuple(sentence for sentence in found.sentences if sentence != _warned(log))
+    sentences = tuple(sentence for sentence in found.sentences if sentence != _warned(log))
     message = re.sub("^the ", "The ", doubts[0].message)
-    return Verdict("no", f"Not plausible: {IMPLAUSIBLE[doubts[0].check]}", (message, others, *said))
+    return Verdict("no", f"Not plausible: {IMPLAUSIBLE[doubts[0].check]}", (message, others, *sentences))
 
 
 def rank_of(kind: str) -> int:
@@ -84,15 +84,17 @@ def _fit_of_readings(log: RecordedLog) -> Verdict:
     plain = "sometimes" if is_partial else "plain"
     if log.consistency is not None and log.consistency.degrees > 0:
         ratio, p = log.consistency.ratio, log.consistency.p_value
-        told = f"{log.unjudged} Chi-square is {number(ratio, 3)} times what it is of sound readings (p {number(p, 2)})."
+        sentence = (
+            f"{log.unjudged} Chi-square is {number(ratio, 3)} times what it is of sound readings (p {number(p, 2)})."
+        )
         if p < LOW and ratio > NEARLY:
-            return Verdict("no", "The readings do not fit their sigmas and the model", (told, *odd))
+            return Verdict("no", "The readings do not fit their sigmas and the model", (sentence, *odd))
         heading = "The readings fit together"
         if p < LOW and ratio > 1:
-            told += f" So long a log shows that sigmas are {100 * (ratio**0.5 - 1):.0f} % too small."
+            sentence += f" So long a log shows that sigmas are {100 * (ratio**0.5 - 1):.0f} % too small."
         elif p < LOW:
             heading = "The readings fit better than their sigmas say"
-        return Verdict("sometimes" if odd else "yes", heading, (told, *odd))
+        return Verdict("sometimes" if odd else "yes", heading, (sentence, *odd))
     if log.diagnosis is None:
         return Verdict(plain, _estimated(log), (f"{log.unjudged} Nothing checks the readings.", *odd))
     spare = int(np.max(log.diagnosis.degrees_of_freedom))
@@ -103,14 +105,14 @@ def _fit_of_readings(log: RecordedLog) -> Verdict:
     if not log.suspects:
         return Verdict("sometimes" if odd else "yes", "The readings fit together", (*fit, *odd))
     first, *others = log.suspects
-    said = [_accusation(log, first, log.suspects[first])]
+    accused = [_accusation(log, first, log.suspects[first])]
     if others:
-        said.append(
+        accused.append(
             f"Suspect as well: {listed(others, MOST_NAMED)}. A faulty sensor, a wrong model or sigmas too small "
             "disturb the residuals of sound sensors too; only the clearest in each window is certainly off."
         )
     if spare == 1:
-        said.append("With one redundant reading it shows that something is off, but not which reading it is.")
+        accused.append("With one redundant reading it shows that something is off, but not which reading it is.")
     windows = window_probabilities(log.diagnosis)
     if min(p for _, _, p in windows) >= LOW / len(windows):
         steady = (
@@ -118,11 +120,11 @@ def _fit_of_readings(log: RecordedLog) -> Verdict:
             "model that is a little off. Standard deviations do not contain it."
         )
         return Verdict(
-            "sometimes", "The readings fit within their sigmas, but are steadily off", (steady, *said, *fit, *odd)
+            "sometimes", "The readings fit within their sigmas, but are steadily off", (steady, *accused, *fit, *odd)
         )
     vague = spare == 1 or len(others) >= MOST_NAMED
     heading = "The readings do not fit together" if vague else f"{unbroken(first)} does not fit the other sensors"
-    return Verdict("no", heading, (*said, *fit, *odd))
+    return Verdict("no", heading, (*accused, *fit, *odd))
 
 
 def _accusation(log: RecordedLog, sensor: str, own: tuple[Suspicion, ...]) -> str:
@@ -167,8 +169,8 @@ def _watched(log: RecordedLog, odd: tuple[str, ...]) -> Verdict:
         words.append(f"By chance {expected} are expected in so long a log: {number(chosen)} an hour, {how}.")
     if not log.events:
         return Verdict("sometimes" if odd else "yes", f"No {what}", (*words, *odd))
-    told = [f"at {number(log.time[first], 4)} s {_where(event)}" for first, _, event in log.events]
-    return Verdict("no", counted(len(told), what, plural(what)), (f"{listed(told, MOST_NAMED)}.", *words, *odd))
+    events = [f"at {number(log.time[first], 4)} s {_where(event)}" for first, _, event in log.events]
+    return Verdict("no", counted(len(events), what, plural(what)), (f"{listed(events, MOST_NAMED)}.", *words, *odd))
 
 
 def _where(event: Event) -> str:
@@ -191,9 +193,9 @@ def _odd(log: RecordedLog) -> Iterator[str]:
     dropped = {name.removeprefix(DROPPED): n for name, n in counts.items() if name.startswith(DROPPED) and n}
     if dropped:
         most = sorted(dropped, key=lambda name: -dropped[name])
-        told = [f"{unbroken(name)} in {dropped[name]:,}" for name in most[:MOST_NAMED]]
+        shown = [f"{unbroken(name)} in {dropped[name]:,}" for name in most[:MOST_NAMED]]
         more = f" and {len(most) - MOST_NAMED:,} more" if len(most) > MOST_NAMED else ""
-        yield f"Readings that are missing or saturated were left out: {', '.join(told)}{more} of {len(log):,} samples."
+        yield f"Readings that are missing or saturated were left out: {', '.join(shown)}{more} of {len(log):,} samples."
     if len(log.gaps):
         longest = float(np.diff(log.time).max())
         yield f"The log has {counted(len(log.gaps), 'gap')}, the longest of {number(longest)} s."

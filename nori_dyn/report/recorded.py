@@ -130,7 +130,7 @@ class RecordedLog:
         readings: what was read (N,), by the name of the reading.
         values: what is estimated (N, ...), by output.
         held: what the log has of estimates that no sensor of the plan reads (N,), by the name of the estimate.
-        flags: what is said of samples (N,): `SINGULAR`, `FELL_BACK`, `DROPPED` and a sensor, `CONTACT` and a name.
+        flags: flags of samples (N,): `SINGULAR`, `FELL_BACK`, `DROPPED` and a sensor, `CONTACT` and a name.
         diagnosis: what a monitor says, where there was one.
         spread: the standard deviations of estimates over time (N, ...), by output.
         states: what persists, by the name of the number.
@@ -182,10 +182,10 @@ class RecordedLog:
 
     @cached_property
     def deviations(self) -> dict[str, Floats]:
-        """The standard deviation (N,) of each, where a monitor or a filter told it."""
+        """The standard deviation (N,) of each, where a monitor or a filter has it."""
         spread = self.spread if self.diagnosis is None else self.diagnosis.deviations
-        told = {name: each.deviations for name, each in self.states.items() if each.deviations is not None}
-        return (self._numbers(spread) if spread else {}) | told
+        of_states = {name: each.deviations for name, each in self.states.items() if each.deviations is not None}
+        return (self._numbers(spread) if spread else {}) | of_states
 
     @cached_property
     def units(self) -> dict[str, str]:
@@ -210,7 +210,7 @@ class RecordedLog:
         return found
 
     @cached_property
-    def told(self) -> dict[str, Floats]:
+    def predicted(self) -> dict[str, Floats]:
         """What the estimate says that weighed sensors should read (N,), by the name of the reading."""
         if self.diagnosis is None:
             return {}
@@ -219,7 +219,7 @@ class RecordedLog:
 
     def measured(self, name: str) -> Floats | None:
         """Readings of an estimate (N,), by a weighted sensor or beside the plan; None where there are none."""
-        return self.readings[name] if name in self.told else self.held.get(name)
+        return self.readings[name] if name in self.predicted else self.held.get(name)
 
     @cached_property
     def events(self) -> tuple[tuple[int, int, Event], ...]:

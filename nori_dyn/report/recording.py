@@ -190,7 +190,7 @@ def write_wrenches(into: Recording, poses: Indices, longest: float) -> None:
         if owner != link:
             into.stream.log(into.link(link, "fx", owner), _placed(into, frame.X), static=True)
         drawn.append((link, owner, "", np.column_stack(_components(log.estimates, owner))[poses]))
-        if f"fx:{owner}.{FORCE[0]}" in log.told:
+        if f"fx:{owner}.{FORCE[0]}" in log.predicted:
             drawn.append((link, owner, " measured", np.column_stack(_components(log.readings, owner))[poses]))
     for what, part, colour in (("moment", slice(0, 3), TURN), ("force", slice(3, 6), ESTIMATED)):
         scale = longest / max((_largest(x[:, part]) for *_, x in drawn), default=1.0)
@@ -230,7 +230,7 @@ def write_panels(into: Recording, groups: Sequence[PanelGroup]) -> None:
 
 
 def blueprint(into: Recording, groups: Sequence[PanelGroup]) -> Any:
-    """How a viewer lays it out: the robot and what is said on the left, plots on the right, a tab a group and unit."""
+    """How a viewer lays it out: the robot and the verdict on the left, plots on the right, a tab a group and unit."""
     import rerun.blueprint as rrb
 
     log = into.log
@@ -240,13 +240,13 @@ def blueprint(into: Recording, groups: Sequence[PanelGroup]) -> Any:
             tab = tabs.setdefault(f"{group.title} [{panel.unit}]" if panel.unit else group.title, [])
             tab.append(rrb.TimeSeriesView(origin=into.entity(group.id, panel.title), name=spaced(panel.title)))
     plots = [rrb.Grid(*views[:MOST_VIEWS], name=title) for title, views in tabs.items()]
-    said = rrb.Tabs(
+    words = rrb.Tabs(
         rrb.TextDocumentView(origin="/verdict", name="verdict"),
         rrb.StateTimelineView(origin="/said", name="when"),
         rrb.TextLogView(origin="/suspects", name="suspects"),
         active_tab=0,
     )
-    left = rrb.Vertical(rrb.Spatial3DView(origin=f"/{ROBOT}", name=log.system.tree.name), said, row_shares=[2, 1])
+    left = rrb.Vertical(rrb.Spatial3DView(origin=f"/{ROBOT}", name=log.system.tree.name), words, row_shares=[2, 1])
     return rrb.Blueprint(rrb.Horizontal(left, rrb.Tabs(*plots, active_tab=0), column_shares=[1, 1]) if plots else left)
 
 
@@ -258,7 +258,7 @@ SUSPECT = (200, 30, 30)
 
 
 def write_states(into: Recording) -> None:
-    """Write what is said of samples as states that change."""
+    """Write flags of samples as states that change."""
     for label, flag in into.log.flags.items():
         changes = np.flatnonzero(np.diff(flag, prepend=not flag[0])) if flag.any() else ()
         for k in map(int, changes):
@@ -295,9 +295,9 @@ def write_suspects(into: Recording, extent: float) -> None:
 
 
 def write_words(into: Recording) -> None:
-    """Write what is said of the log, as a text."""
-    said = verdict(into.log)
-    lines = [f"# {said.heading}", *said.sentences, *(f"- {doubt.message}" for doubt in into.log.doubts)]
+    """Write the verdict on the log, as a text."""
+    found = verdict(into.log)
+    lines = [f"# {found.heading}", *found.sentences, *(f"- {doubt.message}" for doubt in into.log.doubts)]
     lines += [f"- {name}: {words}" for name, words in facts(into.log)]
     text = spaced("\n\n".join(line for line in lines if line))
     into.stream.log("verdict", into.rr.TextDocument(text, media_type="text/markdown"), static=True)
@@ -326,7 +326,7 @@ def save_recording(
         robot: the URDF with the meshes; without it links are drawn as capsules between joints.
 
     Returns:
-        What is to be said of it: meshes that were not found.
+        Notes on it: meshes that were not found.
 
     Raises:
         FileFormatError: the URDF cannot be read, or the file not written.

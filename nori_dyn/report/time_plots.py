@@ -1,4 +1,4 @@
-"""Plots over time as a page lays them out: panels of lines and bands, and strips of what is said of samples."""
+"""Plots over time as a page lays them out: panels of lines and bands, and strips of flags of samples."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Panel:
         title: what it is of.
         unit: of its numbers.
         curves: its curves.
-        shades: from where to where something is said of the time, in samples, and what: "first" or "other".
+        shades: from where to where the time is marked, in samples, and as what: "first" or "other".
         limit: lines at so much above and below zero are drawn; nothing when zero.
         level: a line at this height is drawn; None for none.
-        note: what is said below it.
+        note: the text below it.
     """
 
     title: str
@@ -115,7 +115,7 @@ class DrawnPanel:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What is said of samples, along the time.
+    """Flags of samples, along the time.
 
     Attributes:
         label: what it is.
@@ -196,7 +196,7 @@ class Plots:
         return Strip(label, words, drawn)
 
     def windowed(self, label: str, words: str, parts: Sequence[tuple[int, int, str]]) -> Strip:
-        """The strip of what is said of windows of samples."""
+        """The strip of words about windows of samples."""
         return Strip(label, words, tuple((self.at(first), self.at(stop), mark) for first, stop, mark in parts))
 
 
@@ -233,14 +233,14 @@ def _scale(panel: Panel) -> Scale:
 
 def _in_words(panel: Panel) -> str:
     unit = f" {panel.unit}" if panel.unit else ""
-    said = []
+    ranges = []
     for curve in panel.curves:
         x = _finite(curve.x)
         if len(x):
-            said.append(f"{curve.label} from {number(x.min())} to {number(x.max())}{unit}")
+            ranges.append(f"{curve.label} from {number(x.min())} to {number(x.max())}{unit}")
         else:
-            said.append(f"{curve.label}: nothing known")
-    return f"{panel.title}: {'; '.join(said)}"
+            ranges.append(f"{curve.label}: nothing known")
+    return f"{panel.title}: {'; '.join(ranges)}"
 
 
 def is_constant(x: Floats) -> bool:

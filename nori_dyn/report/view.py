@@ -60,7 +60,7 @@ def view(
         log: the log, to draw beside the estimated torques those that it holds though the plan does not read them.
 
     Returns:
-        What is to be said of the picture, such as that meshes were not found.
+        Notes on the picture, such as that meshes were not found.
 
     Raises:
         FileFormatError: the file ends otherwise, or cannot be written; the URDF cannot be read.
@@ -206,7 +206,7 @@ def torques_beside(found: LogEstimate, log: Log) -> dict[str, Floats]:
 
 
 def _flags(found: LogEstimate) -> Iterator[tuple[str, Booleans]]:
-    """Yield what is said of samples."""
+    """Yield the flags of samples."""
     samples, systems = found.samples, found.samples.record.systems
     yield SINGULAR, np.asarray(found.estimate.singular)
     yield FELL_BACK, np.asarray(found.estimate.fell_back)

@@ -90,15 +90,15 @@ def format_deviation(value: float, unit: str = "") -> str:
 def describe_worst(found: Conditioning) -> str:
     """The outputs that are known least, at the worst pose and at the median; "" where no sensor has a sigma."""
     N = len(found.ranks)
-    said = []
+    words = []
     for table in tabulate_deviations(found):
         if table.lines:
             line = table.lines[0]
             at_worst = f"{format_deviation(line.worst, table.unit)} at the worst of {N:,} poses (no. {line.pose})"
-            said.append(
+            words.append(
                 f"{unbroken(line.output)}, {at_worst}, {format_deviation(line.median, table.unit)} at the median"
             )
-    return f"Least precise: {'; '.join(said[:MOST_UNITS])} (expected standard deviations)." if said else ""
+    return f"Least precise: {'; '.join(words[:MOST_UNITS])} (expected standard deviations)." if words else ""
 
 
 def describe_margins(poses: str, ranks: Indices, smallest: Floats, rank: int, n_variables: int) -> str:

@@ -294,15 +294,15 @@ class System(Shown):
         asking = [part for part in self.parts if isinstance(part, OfAccelerations) and part.unknowns]
         if not asking:
             return at
-        qdd, told = zeros((tree.nv,), qd), set[int]()
+        qdd, given = zeros((tree.nv,), qd), set[int]()
         for row in self.rows:
             found = row.equation.blocks(at) if row.is_sensor and row.is_exact else {}
             for key, block in found.items():
                 if len(found) == 1 and key.kind == "qdd" and np.array_equal(block, np.eye(len(block))):
                     qdd[tree.v_slices[key.body]] = -row.equation.bias(at, y[row.y])
-                    told.add(key.body)
+                    given.add(key.body)
         for part in asking:
-            lacking = [i for i in path(tree.parents, part.accelerated) if tree.joints[i].nv and i not in told]
+            lacking = [i for i in path(tree.parents, part.accelerated) if tree.joints[i].nv and i not in given]
             if lacking:
                 names = listed([f"qdd:{tree.joint_names[i]}" for i in reversed(lacking)], MOST_OFFSETS)
                 raise SensorConfigError(

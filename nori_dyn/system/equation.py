@@ -107,7 +107,7 @@ class Turnable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EquationOf:
-    """The rows of another equation, along the axes that it has; what is said of them otherwise says a subclass.
+    """The rows of another equation, along the axes that it has; what else they are says a subclass.
 
     Attributes:
         equation: the other.

@@ -89,9 +89,9 @@ class Facts:
         """Yield its lines of text, at most so wide where a width is given."""
         if self.title:
             yield from (emphasised(line, bold) for line in wrapped(self.title, width))
-        said = [(name, value) for name, value in self.pairs if value]
-        edge = max((characters(name) for name, _ in said), default=0)
-        for name, value in said:
+        known = [(name, value) for name, value in self.pairs if value]
+        edge = max((characters(name) for name, _ in known), default=0)
+        for name, value in known:
             first = name + " " * (edge - characters(name)) + GAP
             yield from wrapped(value, width, first, " " * (edge + len(GAP)))
 

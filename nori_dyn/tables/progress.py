@@ -25,15 +25,15 @@ ERASED = "\r\x1b[2K"
 
 
 class Progress(Protocol):
-    """What is told of long work."""
+    """The stages of long work."""
 
     def __call__(self, stage: str, done: float | None = None) -> None:
         """Take the name of a stage, and the share of it that is done where that is known."""
 
 
 Watched: TypeAlias = Progress | bool | None
-"""Who watches long work: a function that is told of it; True for a bar on a terminal, and a line a stage elsewhere, as
-in notebooks; False for nobody; None for a bar on a terminal only."""
+"""Who watches long work: a function that receives its stages; True for a bar on a terminal, and a line a stage
+elsewhere, as in notebooks; False for nobody; None for a bar on a terminal only."""
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def _lines(title: str) -> Progress:
 
 
 class BottomLine:
-    """Last line of a terminal, written anew in place; what else is told goes above it. Elsewhere all are lines."""
+    """Last line of a terminal, written anew in place; what else is printed goes above it. Elsewhere all are lines."""
 
     def __init__(self) -> None:
         self._text, self._is_terminal = "", sys.stderr.isatty()

@@ -103,13 +103,13 @@ def test_what_is_determined_is_what_finite_motions_determine(seed):
             true = motion_of(tree, readings, what, n, rng).told()
         assert not any(now.pose for now in true)
         expected = [{names[i] for i in now.numbers} for now in true]
-        told = list(itertools.islice(states.told(moving), n))
-        seen = [{report.names[i] for i in each.seen} for each in told]
+        subspaces = list(itertools.islice(states.subspaces(moving), n))
+        seen = [{report.names[i] for i in each.seen} for each in subspaces]
         if what == "rest":
-            assert (seen, [each.rank for each in told]) == (expected, [now.rank for now in true])
+            assert (seen, [each.rank for each in subspaces]) == (expected, [now.rank for now in true])
         elif reads_turning:
-            assert (seen[-1], told[-1].rank) == (expected[-1], true[-1].rank)
+            assert (seen[-1], subspaces[-1].rank) == (expected[-1], true[-1].rank)
         assert seen[-1] <= expected[-1]
         if what == "all":
             assert seen[-1] == {name for name, k in zip(report.names, report.seen_after, strict=True) if k}
-            assert told[-1].rank == report.rank
+            assert subspaces[-1].rank == report.rank

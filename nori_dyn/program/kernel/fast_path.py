@@ -74,7 +74,7 @@ def measured_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
 def least_pivots(pivots: Floats, is_small: Booleans) -> Floats | None:
     """The least size (n,) of each pivot on the fast path; None without a fast path.
 
-    A state whose steps are larger is told by the pivot that leaves the most of the others on the path.
+    A state whose steps are larger shows by the pivot that leaves the most of the others on the path.
 
     Args:
         pivots: the sizes of the pivots of the states drawn (n, N).

@@ -18,10 +18,10 @@ from nori_dyn.tables import Document, Facts, Table, listed, number, numbers, unb
 from nori_dyn.typing import Floats
 
 NOT_CLOSED = 1e-6
-"""Gap of a loop [m or rad] that is told as such."""
+"""Gap of a loop [m or rad] that is shown as such."""
 
 FALSE_ALARMS = 1e-3
-"""Probability below which readings are said not to fit together."""
+"""Probability below which readings are taken not to fit together."""
 
 MOST_NAMES = 12
 """Names of readings that are not checked that are shown."""

@@ -43,23 +43,23 @@ def motion_document(motion: ExcitingMotion) -> Document:
     parts: list[Part | str] = [Facts(facts, title), _joints(motion), _least(motion)]
     bad = motion.poorly_identified
     if bad:
-        said = f"{len(bad):,}, deviations of more than half of the model's value: {listed(bad, MOST_NAMES)}."
-        parts.append(Paragraph(said, "Poorly identified:"))
+        words = f"{len(bad):,}, deviations of more than half of the model's value: {listed(bad, MOST_NAMES)}."
+        parts.append(Paragraph(words, "Poorly identified:"))
     if motion.unidentifiable:
-        said = (
+        words = (
             f"{listed(motion.unidentifiable, MOST_NAMES)}. Other motions identify them: some joints stand still here."
         )
-        parts.append(Paragraph(said, "Not identifiable:"))
+        parts.append(Paragraph(words, "Not identifiable:"))
     if motion.clearance is not None:
         distance, between = motion.clearance
-        said = f"{between} come as near as {1e3 * distance:.1f} mm" if between else "nothing comes nearer than 100 mm"
-        parts.append(Paragraph(f"{said}, by collision shapes.", "Distances:"))
+        words = f"{between} come as near as {1e3 * distance:.1f} mm" if between else "nothing comes nearer than 100 mm"
+        parts.append(Paragraph(f"{words}, by collision shapes.", "Distances:"))
     if motion.balance is not None:
-        said = f"{motion.balance:.0%} is taken of what soles and friction leave, so that no contact tips or slips."
-        parts.append(Paragraph(said, "Balance:"))
+        words = f"{motion.balance:.0%} is taken of what soles and friction leave, so that no contact tips or slips."
+        parts.append(Paragraph(words, "Balance:"))
     if motion.unknown:
-        said = f"{'; '.join(motion.unknown)}. Look at the motion in a simulator first."
-        parts.append(Paragraph(said, "Not known:"))
+        words = f"{'; '.join(motion.unknown)}. Look at the motion in a simulator first."
+        parts.append(Paragraph(words, "Not known:"))
     of_each = motion.prior.tolist(), motion.deviations.tolist()
     columns = motion.parameters, motion.combinations, motion.units, *of_each
     figures = {

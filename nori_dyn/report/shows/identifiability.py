@@ -47,8 +47,8 @@ def describe_factor(found: CommonFactor) -> str:
 
 def _counts(found: Identifiability) -> str:
     alone, combined, never = (len(found.names_of(how)) for how in ("alone", "combined", "never"))
-    said = f"{alone:,} parameters are identifiable alone, {combined:,} only together with others"
-    return said + (f", and {never:,} never, however the robot moves." if never else ".")
+    words = f"{alone:,} parameters are identifiable alone, {combined:,} only together with others"
+    return words + (f", and {never:,} never, however the robot moves." if never else ".")
 
 
 def _facts(found: Identifiability) -> Iterator[tuple[str, str]]:

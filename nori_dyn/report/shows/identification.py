@@ -48,7 +48,7 @@ ON_LINKS = (
     "others (in brackets) are identified in sums with those of other links at most: what stands there is the nearest "
     "to the model that fits."
 )
-"""What is said below tables of links."""
+"""The note below tables of links."""
 
 IN_SUMS, OPEN = "in sums", "open"
 """What stands for the value of a parameter that is identified only together with others, or not at all."""
@@ -141,14 +141,14 @@ def joint_table(found: Identification) -> Table | None:
     kinds = [kind for kind in COLUMNS if any(kind in own for own in by_owner.values())]
     units = {kind: {own[kind].unit for own in by_owner.values() if kind in own} for kind in kinds}
     called = {kind: kind.replace("coulomb", "Coulomb") for kind in kinds}
-    said = [f"{called[kind]} in {' or '.join(sorted(units[kind]))}" for kind in kinds if units[kind] != {""}]
+    words = [f"{called[kind]} in {' or '.join(sorted(units[kind]))}" for kind in kinds if units[kind] != {""}]
     rows = [
         (unbroken(owner), *(described(own[kind]) if kind in own else "" for kind in kinds))
         for owner, own in by_owner.items()
     ]
     every = [each for own in by_owner.values() for each in own.values()]
-    units_said = (f"Units: {', '.join(map(unbroken, said))}.",) if said else ()
-    notes = (*units_said, *_notes_on(every))
+    note_on_units = (f"Units: {', '.join(map(unbroken, words))}.",) if words else ()
+    notes = (*note_on_units, *_notes_on(every))
     columns = ("of", *called.values())
     return Table("Joints and readings", columns, tuple(rows), notes, most=MOST)
 
@@ -275,13 +275,13 @@ def _owner(parameter: Parameter) -> str:
 
 def _notes_on(found: Iterable[ParameterEstimate]) -> Iterator[str]:
     hows = {each.how for each in found}
-    said = []
+    words = []
     if "combined" in hows:
-        said.append(f"{IN_SUMS}: identified only together with other parameters")
+        words.append(f"{IN_SUMS}: identified only together with other parameters")
     if "open" in hows:
-        said.append(f"{OPEN}: the log says less of it than was known")
-    if said:
-        yield "; ".join(said) + "."
+        words.append(f"{OPEN}: the log says less of it than was known")
+    if words:
+        yield "; ".join(words) + "."
 
 
 def centre_of(I: Floats) -> Floats:

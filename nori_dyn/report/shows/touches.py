@@ -42,7 +42,7 @@ def touch_observability_document(found: TouchObservability) -> Document:
     ]
     groups = {frozenset((one.link, *one.same)): None for one in found.links if one.same}
     apart = [f"No reading tells apart: {listed(sorted(group), MOST_LISTED)}." for group in groups]
-    words += apart or ["All links are told apart, but by touches that read alike by coincidence."]
+    words += apart or ["All links are distinguished, but by touches that read alike by coincidence."]
     columns = ("link", "of 6 numbers", "a force at a point", "each touch reads like some on")
     rows = tuple((one.link, str(one.rank), _told(one), listed(one.like, MOST_LISTED) or "none") for one in found.links)
     note = f"At almost every pose; wrong with a probability below {number(found.error, 1)}."

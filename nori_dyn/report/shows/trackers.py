@@ -122,8 +122,8 @@ def summary_document(found: Summary) -> Document:
     facts = [("estimates", f"{found.consistency.ticks:,}, {how}, of {number(found.end - found.begin, 4)} s")]
     if found.gaps:
         where = listed([f"{number(t - found.begin, 6)} s" for t in found.gaps], MOST_GAPS)
-        told = f"{len(found.gaps):,}, ending {where} after the first sample: the motion through them is unknown"
-        facts.append(("gaps", told))
+        ended = f"{len(found.gaps):,}, ending {where} after the first sample: the motion through them is unknown"
+        facts.append(("gaps", ended))
     if found.delays is not None:
         named = found.delays.largest.items()
         late = listed([f"{name} {shown_delay(seconds)} ms" for name, seconds in named], MOST_DELAYS)
@@ -141,7 +141,7 @@ def summary_document(found: Summary) -> Document:
     table = Table("Memory", tuple(columns), rows, left=(0, 5), most=MOST_NUMBERS)
     words = []
     if found.unseen:
-        told = listed(found.unseen, 4)
-        words = [Paragraph(f"No reading tells anything of {told}: its estimate is the prior.")]
+        names = listed(found.unseen, 4)
+        words = [Paragraph(f"No reading observes {names}: its estimate is the prior.")]
     parts = (Facts(tuple(facts)), *consistency_document(found.consistency).parts[-1:], table, *words, *_events(found))
     return Document(parts, found.to_dict())

@@ -131,8 +131,8 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Pla
 
 def _apart(position: Floats, velocity: Floats, dt: float) -> float:
     """How far the motion of a position is from that by a velocity, as a share of the motion."""
-    moved, said = _strides(position, velocity, dt)
-    return float(np.linalg.norm(moved - said)) / max(float(np.linalg.norm(moved)), 1e-300)
+    moved, stated = _strides(position, velocity, dt)
+    return float(np.linalg.norm(moved - stated)) / max(float(np.linalg.norm(moved)), 1e-300)
 
 
 def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[PlausibilityWarning]:
@@ -142,9 +142,9 @@ def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[
     """
     tree = system.tree
     moving: dict[str, tuple[float, float]] = {}
-    for place, said in freedoms_read(system, y, "qdd"):
-        if np.isfinite(said).all() and np.ptp(qd[:, place]) > MOTION:
-            moving[joint_of(tree, place)] = compared(qd[:, place], said, dt)
+    for place, stated in freedoms_read(system, y, "qdd"):
+        if np.isfinite(stated).all() and np.ptp(qd[:, place]) > MOTION:
+            moving[joint_of(tree, place)] = compared(qd[:, place], stated, dt)
     yield from _disagreeing(
         "accelerations", "qd changes {} times as much as the integral of qdd", ("qd", "qdd"), moving, dt
     )
@@ -256,17 +256,17 @@ def _strides(position: Floats, velocity: Floats, dt: float) -> tuple[Floats, Flo
     """The motion of a joint in each part of a log, and that by its velocity."""
     starts = np.arange(0, len(position) - 1, max(1, len(position) // STRIDES))
     steps = np.diff(position), dt * (velocity[1:] + velocity[:-1]) / 2
-    moved, said = (np.add.reduceat(each, starts) for each in steps)
-    return moved, said
+    moved, stated = (np.add.reduceat(each, starts) for each in steps)
+    return moved, stated
 
 
 def compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, float]:
     """The correlation of a joint's motion with that by its velocity, and the ratio of their sizes."""
-    moved, said = _strides(position, velocity, dt)
-    lengths = np.linalg.norm(moved), np.linalg.norm(said)
+    moved, stated = _strides(position, velocity, dt)
+    lengths = np.linalg.norm(moved), np.linalg.norm(stated)
     if not (0 < lengths[0] < np.inf and 0 < lengths[1] < np.inf):
         return 0.0, 1.0
-    correlation = float(moved @ said / (lengths[0] * lengths[1]))
+    correlation = float(moved @ stated / (lengths[0] * lengths[1]))
     return correlation, float(np.copysign(lengths[0] / lengths[1], correlation))
 
 

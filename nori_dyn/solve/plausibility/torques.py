@@ -158,8 +158,8 @@ def misread_torques(
     )
     known = np.isfinite(torques).all(axis=(1, 2))
     qdd = (qd[:, -1] - qd[:, 0]) / ((width - 1) * dt)
-    for place, said in freedoms_read(system, y[: n * width], "qdd"):
-        means = said.reshape(n, width).mean(axis=1)
+    for place, rates in freedoms_read(system, y[: n * width], "qdd"):
+        means = rates.reshape(n, width).mean(axis=1)
         qdd[:, place] = np.where(np.isfinite(means), means, qdd[:, place])
     q, qd, torques = (values[known].mean(axis=1) for values in (q, qd, torques))
     parts = _Parts(tree, q, qd, qdd[known], torques, [*read])
@@ -308,8 +308,8 @@ def _by_another_gravity(parts: _Parts) -> str:
     if is_known or cosine < CLEAR or not SLOPES[0] < size / usual < SLOPES[1]:
         return ""
     nearest = np.where(np.abs(found) > UPRIGHT * size, np.sign(found) * usual, 0.0)
-    said = nearest if nearest.any() else found / size * usual
-    words = ",".join(f"{value + 0.0:.3g}" for value in said)
+    direction = nearest if nearest.any() else found / size * usual
+    words = ",".join(f"{value + 0.0:.3g}" for value in direction)
     return f"They would be with another gravity: is the base mounted otherwise than in the model? --gravity {words}"
 
 
