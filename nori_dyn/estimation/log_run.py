@@ -176,7 +176,7 @@ class LogRunner:
         unseen = () if report.summary is None else report.summary.unseen
         if unseen and self.options.unseen == "refuse":
             raise SingularSystemError(
-                f"no reading observes {listed(unseen, 6)}: its estimate would be what was known at "
+                f"no reading observes {listed(unseen, 6)}: the estimate would be what was known at "
                 "first. Take it out of the memory, or keep it at that: --unseen keep."
             )
 

@@ -160,7 +160,7 @@ def test_what_no_reading_tells(refused, figures, tmp_path):
     told = figures(*arguments("smooth", tmp_path), "--backend", "numpy")
     assert {"fx:link2.mx", "fx:link2.fz"} & set(told["unseen"])
     assert len(told["unseen"]) < 6
-    assert "no reading tells anything of fx:link2" in refused(
+    assert "no reading observes fx:link2" in refused(
         *arguments("smooth", tmp_path, out="refused.npz"), "--unseen", "refuse", "--backend", "numpy"
     )
     assert not list(tmp_path.glob("refused*"))

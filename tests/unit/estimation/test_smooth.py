@@ -71,7 +71,7 @@ def test_what_is_refused(arm):
     pushed = planned(sensor_set(*sensors, name="pushed", memory=push), outputs=("tau",))
     ticks = recorded(pushed.system, 5, seed=2)
     np.savez(path.parent / "pushed.npz", t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=ticks.Y)
-    with pytest.raises(SingularSystemError, match="no reading tells anything of fx:link1"):
+    with pytest.raises(SingularSystemError, match="no reading observes fx:link1"):
         nd.smooth(path.parent / "pushed.npz", pushed, unseen="refuse")
 
 
