@@ -160,15 +160,20 @@ def derivatives(given: Parts, n_weights: int) -> NDArray[np.float64] | None:
 
 
 def _product(A: Numbers, x: Numbers) -> Numbers:
-    return A @ x if A.size else np.full(len(A), mp.mpf(0))
+    """Return A x; most of a matrix of rates is zero."""
+    found = np.full(len(A), mp.mpf(0))
+    for i, k in zip(*A.nonzero(), strict=True):
+        found[i] += A[i, k] * x[k]
+    return found
 
 
 def _exactly(array: Extended) -> Numbers:
     """Return numbers in extended precision as such of mpmath, exactly: as the sum of two doubles."""
     high = array.astype(np.float64)
     low = (array - high).astype(np.float64)
-    found = np.empty(array.shape, dtype=object)
-    found.ravel()[:] = [mp.mpf(a) + b for a, b in zip(high.ravel().tolist(), low.ravel().tolist(), strict=True)]
+    found = np.full(array.shape, mp.mpf(0))
+    some = np.nonzero(array)
+    found[some] = [mp.mpf(a) + b for a, b in zip(high[some].tolist(), low[some].tolist(), strict=True)]
     return found
 
 

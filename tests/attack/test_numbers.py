@@ -17,7 +17,8 @@ from nori_dyn.errors import NoriError, SingularSystemError
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.program.compiler import find_compiler
-from tests.attack.judge import KINDS, TOLERANCE, errors, explained, find_truth
+from nori_dyn.solve.solver import Solver
+from tests.attack.judge import KINDS, TOLERANCE, Truth, errors, explained, find_truth
 from tests.attack.oracle import States
 from tests.attack.problems import FAMILIES, Problem, draw
 from tests.exported import Exported
@@ -44,16 +45,16 @@ again(seed={seed}, family="{family}", entry="{entry}", backend="{backend}", stat
 '''
 
 
-def by_batch(plan: Plan, backend: str, states: States) -> Floats:
+def by_batch(plan: Plan, solver: Solver, states: States) -> Floats:
     """Return d (N, size) of all states, nan where it is refused."""
     weights = states.weights if plan.system.is_weighted else None
-    batch = plan.solver(backend).solve_batch(states.q, states.qd, states.y, weights, singular="nan")
+    batch = solver.solve_batch(states.q, states.qd, states.y, weights, singular="nan")
     return np.concatenate([batch[kind].reshape(len(states.q), -1) for kind in KINDS], axis=1)
 
 
-def by_solve(plan: Plan, backend: str, states: States) -> Floats:
+def by_solve(plan: Plan, solver: Solver, states: States) -> Floats:
     """Return the same of states one by one."""
-    solver, found = plan.solver(backend), []
+    found = []
     for q, qd, y, weights in zip(*states, strict=True):
         try:
             estimate = solver.solve(q, qd, y, weights if plan.system.is_weighted else None)
@@ -63,9 +64,9 @@ def by_solve(plan: Plan, backend: str, states: States) -> Floats:
     return np.array(found)
 
 
-def by_tick(plan: Plan, backend: str, states: States) -> Floats:
+def by_tick(plan: Plan, solver: Solver, states: States) -> Floats:
     """Return the same of ticks."""
-    solver, found = plan.solver(backend), []
+    found = []
     for state in zip(*states, strict=True):
         for name, value in zip(("q", "qd", "y", "weights"), state, strict=True):
             getattr(solver.inputs, name)[:] = value
@@ -76,7 +77,7 @@ def by_tick(plan: Plan, backend: str, states: States) -> Floats:
     return np.array(found)
 
 
-def by_export(plan: Plan, _: str, states: States) -> Floats:
+def by_export(plan: Plan, _: Solver, states: States) -> Floats:
     """Return the same of exported C."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
@@ -88,7 +89,7 @@ def by_export(plan: Plan, _: str, states: States) -> Floats:
     return np.array(found)
 
 
-ENTRIES: dict[str, Callable[[Plan, str, States], Floats]] = {
+ENTRIES: dict[str, Callable[[Plan, Solver, States], Floats]] = {
     "batch": by_batch,
     "solve": by_solve,
     "tick": by_tick,
@@ -114,9 +115,9 @@ def planned(problem: Problem) -> Plan | None:
         return None
 
 
-def judged(problem: Problem, states: States, d: Floats) -> Iterator[tuple[str, int]]:
+def judged(problem: Problem, states: States, truth: Truth, d: Floats) -> Iterator[tuple[str, int]]:
     """Yield what is wrong with d (N, size) at which states."""
-    found = errors(find_truth(problem, states), d)
+    found = errors(truth, d)
     is_refused = ~np.isfinite(d).all(axis=1)
     suspects = np.flatnonzero(is_refused | ~(found <= TOLERANCE))
     if len(suspects):
@@ -140,10 +141,10 @@ def again(seed: int, family: str, entry: str, backend: str, state: int) -> None:
     plan = planned(problem)
     assert plan is not None
     states = normalised(problem, problem.states(STATES, 0, plan.system.n_weights, plan.system.ny))[state : state + 1]
-    d, truth = ENTRIES[entry](plan, backend, states), find_truth(problem, states)
+    d, truth = ENTRIES[entry](plan, plan.solver(backend), states), find_truth(problem, states)
     for name, value, right in zip(plan.system.variable_names, d[0], truth.d[0].astype(float), strict=False):
         print(f"{name:24} {value:22.15g} {right:22.15g}")
-    print(*judged(problem, states, d), sep="\n")
+    print(*judged(problem, states, truth, d), sep="\n")
 
 
 @pytest.mark.parametrize("family", list(FAMILIES))
@@ -159,14 +160,16 @@ def test_no_number_is_wrong_in_silence(family, attack_scale, attack_seed, attack
             continue
         states = normalised(problem, problem.states(STATES, 0, plan.system.n_weights, plan.system.ny))
         states = states[:FEW] if is_short else states
-        for backend, (entry, run) in product(backends(), ENTRIES.items()):
+        truths = {len(some.q): find_truth(problem, some) for some in (states, states[:SINGLE])}
+        solvers = {backend: plan.solver(backend) for backend in backends()}
+        for (backend, solver), (entry, run) in product(solvers.items(), ENTRIES.items()):
             if entry == "export" and (backend != "native" or (is_short and family not in EXPORTED)):
                 continue
             some = states if entry == "batch" or backend == "native" else states[:SINGLE]
             attacked("ticks", len(some.q))
             if plan.system.is_weighted:
                 attacked("weighted ticks", len(some.q))
-            for what, state in judged(problem, some, run(plan, backend, some)):
+            for what, state in judged(problem, some, truths[len(some.q)], run(plan, solver, some)):
                 if entry == "export" and "refused" in what:
                     continue  # it solves nothing afresh
                 path = attack_scripts / f"numbers-{family}-{seed}-{entry}-{backend}-{state}.py"
