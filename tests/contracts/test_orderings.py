@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import PlanError
+from nori_dyn.model.synthetic import autotree
 from nori_dyn.planning.cost import engine_rule
 from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem, ordering_problem
@@ -126,7 +127,7 @@ def test_a_name_is_for_the_order_in_which_D_itself_is_eliminated(tree, kind, nam
 def test_weighed_rows_leave_the_program_to_the_recursions_and_P_and_Q_to_the_name():
     """P and Q are of the conditions of optimality, which UMFPACK factorises."""
     weighed = sensor_set({**TORQUES, "sigma": 0.1}, {**ACCELERATIONS, "sigma": 0.2}, WRENCHES)
-    system = System(TREES["two_roots"], weighed)
+    system = System(autotree(2, skew=0.5), weighed)
     plans = [make_plan(system, ordering=name, seed=3) for name in AVAILABLE]
     for name, plan in zip(AVAILABLE, plans, strict=True):
         assert (plan.ordering, plan.tried[0].ordering) == ("recursive", name)

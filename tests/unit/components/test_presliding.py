@@ -44,11 +44,11 @@ def with_friction(**fields):
     return ARM.replace(components=[Friction(joints="all", width=0.01, **fields)])
 
 
-def log_of(path, coulomb=COULOMB, **columns):
+def log_of(path, n=1500, **columns):
     """A log of an arm whose joints are deflected before they slide."""
-    t, q, qd, qdd = to_and_fro()
+    t, q, qd, qdd = to_and_fro(n)
     z = step_by_step(q, DT, LAW)
-    tau = nd.compile(nd.rnea, ARM).batch(q, qd, qdd) + coulomb * z
+    tau = nd.compile(nd.rnea, ARM).batch(q, qd, qdd) + COULOMB * z
     np.savez(path, t=t, q=q, qd=qd, qdd=qdd, tau=tau, **columns)
     return path, z
 
@@ -125,7 +125,7 @@ def test_a_word_gives_joints_presliding_as_it_usually_is():
 
 
 def test_a_filter_sees_nothing_from_outside_where_friction_turns_back(tmp_path):
-    path, _ = log_of(tmp_path / "log.npz")
+    path, _ = log_of(tmp_path / "log.npz", n=500)
     torques = {**TORQUES, "sigma": 0.01, "offset": {"sigma": 10.0}}
     outside = {"of": "offset", "walk": 10.0, "time_constant": 0.5}
     sensors = sensor_set(ACCELERATIONS, torques, UNLOADED, memory={"outside": outside})
