@@ -12,7 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -176,23 +176,33 @@ class Ticks(NamedTuple):
         return Ticks(*(each[part] for each in self))  # type: ignore[arg-type]
 
 
-def ticks_of(plans: nd.Plan, noise: float = 1.0, n: int = N) -> Ticks:
-    """What happens by the robot's own dynamics, and what its sensors read of it, give or take their sigmas."""
-    robot, rng = plans.tree, np.random.default_rng(5)
+@cache
+def motion_of(name: str, has_contacts: bool, n: int) -> tuple[nd.System, list[tuple[Contacts, Floats, Floats, Floats]]]:
+    """The dynamics of a robot; at each tick the contacts that are closed, q, qd and all of d by them."""
+    robot, rng = ROBOTS[name](), np.random.default_rng(5)
     dynamics = nd.System(robot, sensor_set(TORQUES, WRENCHES))
     loaded = [name for name in dynamics.measurement_names if name == f"fx:{robot.names[-1]}.{pushed_along(robot)}"]
     push = np.array([name in loaded for name in dynamics.measurement_names])
     torque = np.array([name.startswith("tau:") for name in dynamics.measurement_names])
-    Q, Qd, Y, closed = [], [], [], []
+    found = []
     for k in range(n):
-        state: Contacts = (TIP,) if plans.contact_names and k % N < N // 2 else ()
+        state: Contacts = (TIP,) if has_contacts and k % N < N // 2 else ()
         q, qd = nd.tools.closed(robot, robot.random_configuration(rng), rng.normal(size=robot.nv))
         forces = np.where(torque, 3 * rng.normal(size=dynamics.ny), 0.0) + PUSH * push * bool(state)
-        d = la.lstsq(dynamics.D(q).toarray(), -dynamics.b(q, qd, forces))[0]
+        found.append((state, q, qd, la.lstsq(dynamics.D(q).toarray(), -dynamics.b(q, qd, forces))[0]))
+    return dynamics, found
+
+
+def ticks_of(plans: nd.Plan, noise: float = 1.0, n: int = N) -> Ticks:
+    """What happens by the robot's own dynamics, and what its sensors read of it, give or take their sigmas."""
+    dynamics, motion = motion_of(plans.tree.name, bool(plans.contact_names), n)
+    rng, Y = np.random.default_rng(6), []
+    for state, q, qd, d in motion:
         y = dict.fromkeys(plans.measurement_names, 0.0)
         y |= _read(plans.states[state].system, dynamics, q, qd, d, noise * rng.normal(size=1000))
-        Q, Qd, Y, closed = [*Q, q], [*Qd, qd], [*Y, list(y.values())], [*closed, state]
-    return Ticks(1.0 + DT * np.arange(n), np.array(Q), np.array(Qd), np.array(Y), tuple(closed))
+        Y.append(list(y.values()))
+    closed, Q, Qd, _ = zip(*motion, strict=True)
+    return Ticks(1.0 + DT * np.arange(n), np.array(Q), np.array(Qd), np.array(Y), closed)
 
 
 def _read(system: nd.System, dynamics: nd.System, q: Floats, qd: Floats, d: Floats, noise: Floats) -> dict[str, float]:
