@@ -28,7 +28,7 @@ class Renamed:
 
 
 def former_names(module: str, former: Mapping[str, Any]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a module some of whose classes and functions had other names."""
+    """The `__getattr__` of a module some of whose classes and functions had other names."""
 
     def attribute(name: str) -> Any:
         if name not in former:

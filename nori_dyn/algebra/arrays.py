@@ -23,7 +23,7 @@ OTHERS = {"b": "booleans", "c": "complex numbers", "m": "time spans", "M": "date
 
 
 def numeric(name: str, value: ArrayLike) -> Floats:
-    """Return a value as a contiguous float array, of whatever shape, its columns one after the other or its rows.
+    """A value as a contiguous float array, of whatever shape, its columns one after the other or its rows.
 
     Real numbers only: no booleans, complex numbers, dates or text, and no masked arrays, whose masks would be lost.
 
@@ -60,7 +60,7 @@ def is_masked(value: object) -> bool:
 
 
 def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """Return a value as `numeric` does, of a shape.
+    """A value as `numeric` does, of a shape.
 
     Args:
         name: its name in messages.
@@ -77,7 +77,7 @@ def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
 
 
 def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequence[str] = ()) -> Floats:
-    """Return a value as `shaped` does, all of it finite.
+    """A value as `shaped` does, all of it finite.
 
     Args:
         name: its name in messages.
@@ -101,7 +101,7 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
 
 
 def batched(name: str, value: ArrayLike, size: int) -> Floats:
-    """Return the numbers of N states (N, size), with N at least 1; they need not be finite.
+    """The numbers of N states (N, size), with N at least 1; they need not be finite.
 
     Args:
         name: their name in messages.
@@ -145,7 +145,7 @@ def check_in_place(name: str, array: object, size: int, is_written: bool) -> Non
 def checked_out(
     name: str, array: object, shape: tuple[int, ...], read: Mapping[str, object], dtype: np.dtype[Any] = DOUBLE
 ) -> Floats:
-    """Return an array that results are written to, wherever its numbers lie.
+    """An array that results are written to, wherever its numbers lie.
 
     Args:
         name: its name in messages.
@@ -176,7 +176,7 @@ def checked_out(
 
 
 def counted(name: str, value: object, least: int = 1) -> int:
-    """Return a number of things.
+    """A number of things.
 
     Args:
         name: the counted quantity in messages.

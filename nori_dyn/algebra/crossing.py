@@ -83,19 +83,19 @@ class Crossing:
         return reduce(lambda X, step: step.X @ X, self.steps, Transform.identity())
 
     def apply_motion(self, m: Array) -> Array:
-        """Return B_X_A m for motions m (6, ...), see `Transform`."""
+        """B_X_A m for motions m (6, ...), see `Transform`."""
         return reduce(lambda m, step: step.X.apply_motion(m), self.steps, m)
 
     def force_to_parent(self, f: Array) -> Array:
-        """Return A_X*_B f for forces f (6, ...), see `Transform`."""
+        """A_X*_B f for forces f (6, ...), see `Transform`."""
         return reduce(lambda f, step: step.X.force_to_parent(f), self.steps[::-1], f)
 
     def form_to_parent(self, M: Array) -> Array:
-        """Return (B_X_A)^T M B_X_A for any M (6, 6, ...), see `Transform`."""
+        """(B_X_A)^T M B_X_A for any M (6, 6, ...), see `Transform`."""
         return reduce(_form_across, self.steps[::-1], M)
 
     def inertia_to_parent(self, I: Array) -> Array:
-        """Return (B_X_A)^T I B_X_A for the inertia I (6, 6, ...) of a rigid body, see `Transform`."""
+        """(B_X_A)^T I B_X_A for the inertia I (6, 6, ...) of a rigid body, see `Transform`."""
         return reduce(_inertia_across, self.steps[::-1], I)
 
     def motion_matrix(self) -> Array:
@@ -109,7 +109,7 @@ def as_transform(X: Transform | Crossing) -> Transform:
 
 
 def fixed_plane(E: Array) -> Plane | None:
-    """Return the axes between which a constant rotation (3, 3) turns; None where it does not turn, or in no plane."""
+    """The axes between which a constant rotation (3, 3) turns; None where it does not turn, or in no plane."""
     alone = np.flatnonzero(np.count_nonzero(E, axis=1) == 1)
     if is_signed_permutation(E) or len(alone) != 1:
         return None
@@ -131,7 +131,7 @@ def _inertia_across(I: Array, step: TransformFactor) -> Array:
 
 
 def _turn_tensor(M: Array, step: TransformFactor) -> Array:
-    """Return E^T M E of (3, 3, ...)."""
+    """E^T M E of (3, 3, ...)."""
     i, j, c, s = step.turn
     k = 3 - i - j
     T = np.empty(M.shape, dtype=np.result_type(M.dtype, step.X.E.dtype))

@@ -21,7 +21,7 @@ Mode: TypeAlias = Literal["auto", "forward", "reverse"]
 
 
 def directional(outputs: Sequence[Expr], directions: Sequence[Direction], mode: Mode = "auto") -> Sparse:
-    """Return the derivatives of some outputs along some directions.
+    """The derivatives of some outputs along some directions.
 
     Where nodes were merged because inputs obey an equation, as those of a unit quaternion do, the directions must obey
     its derivative.
@@ -74,7 +74,7 @@ def gradient(
 
 
 def replaced(outputs: Sequence[Expr], values: Mapping[int, Expr]) -> list[Expr]:
-    """Return outputs with some inputs, by their index, replaced by expressions; no sine is taken of these."""
+    """Outputs with some inputs, by their index, replaced by expressions; no sine is taken of these."""
     graph = outputs[0].graph
     found = dict(values)
     for i in graph.reachable(outputs):
@@ -110,7 +110,7 @@ def _operands(graph: Graph, i: int) -> tuple[int, ...]:
 
 
 def partials(graph: Graph, i: int) -> tuple[tuple[int, Expr], ...]:
-    """Return the operands of a node and the derivative of the node by each."""
+    """The operands of a node and the derivative of the node by each."""
     left, right, node = graph.left[i], graph.right[i], Expr(graph, i)
     match graph.ops[i]:
         case Op.ADD:
@@ -172,7 +172,7 @@ def _reverse(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse
 
 
 def depends_on(graph: Graph, outputs: Sequence[Expr], inputs: Iterable[int]) -> bytearray:
-    """Return for each node whether it depends on some inputs."""
+    """For each node, whether it depends on some inputs."""
     moves = bytearray(len(graph))
     for i in inputs:
         moves[i] = 1

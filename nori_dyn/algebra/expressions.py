@@ -146,7 +146,7 @@ class Graph:
             del column[size:]
 
     def reachable(self, outputs: Iterable[Expr]) -> list[int]:
-        """Return the indices of the nodes that some outputs depend on, themselves included, in topological order."""
+        """The indices of the nodes that some outputs depend on, themselves included, in topological order."""
         indices = [output.index for output in outputs]
         size = max(indices, default=-1) + 1
         needed = bytearray(size + 1)  # what a node has no operand for, -1, is the last
@@ -159,7 +159,7 @@ class Graph:
         return list(compress(range(size), needed))
 
     def evaluate(self, outputs: Sequence[Expr], inputs: Mapping[int, Floats]) -> Floats:
-        """Return the values (outputs, N) of some expressions.
+        """The values (outputs, N) of some expressions.
 
         Args:
             outputs: the expressions.
@@ -181,7 +181,7 @@ class Graph:
         return found
 
     def expr(self, operand: Operand) -> Expr:
-        """Return the operand as a node: itself, or the constant of a number."""
+        """The operand as a node: itself, or the constant of a number."""
         if isinstance(operand, Expr):
             if operand.graph is not self:
                 raise ValueError("expressions of two graphs cannot be mixed")
@@ -210,7 +210,7 @@ class Graph:
         return self._labelled(label, self._rng.randrange(2, PRIME))
 
     def unit_quaternion(self, labels: Iterable[str]) -> tuple[Expr, Expr, Expr, Expr]:
-        """Return four inputs (x, y, z, w) whose fingerprints satisfy x^2 + y^2 + z^2 + w^2 = 1.
+        """Four inputs (x, y, z, w) whose fingerprints satisfy x^2 + y^2 + z^2 + w^2 = 1.
 
         The point is a stereographic image of three random numbers, generic on the sphere.
         """
@@ -226,7 +226,7 @@ class Graph:
         return node
 
     def sin_cos(self, angle: Expr) -> tuple[Expr, Expr]:
-        """Return the sine and cosine of an input (of inputs only: no angle is a sum in the equations)."""
+        """The sine and cosine of an input (of inputs only: no angle is a sum in the equations)."""
         if self.ops[angle.index] is _CONSTANT:
             raise TypeError("take the sine of a constant with math.sin")
         if self.ops[angle.index] is not _INPUT:
@@ -243,7 +243,7 @@ class Graph:
         return angle.index in self._sines
 
     def fixed_turn(self, c: float, s: float) -> tuple[Expr, Expr]:
-        """Return the constants c and s of a fixed angle, for which c^2 + s^2 is exactly 1.
+        """The constants c and s of a fixed angle, for which c^2 + s^2 is exactly 1.
 
         Doubles are not on the circle but to rounding; the rational point next to them is, and is what the fingerprints
         stand for. The values are the doubles given.
@@ -255,7 +255,7 @@ class Graph:
         )
 
     def add(self, x: Expr, y: Expr) -> Expr:
-        """Return x + y."""
+        """x + y."""
         i, j = x.index, y.index
         if i == 0:
             return y
@@ -277,7 +277,7 @@ class Graph:
         return self._new(_ADD, fingerprint, i, j)
 
     def sub(self, x: Expr, y: Expr) -> Expr:
-        """Return x - y."""
+        """x - y."""
         i, j = x.index, y.index
         if j == 0:
             return x
@@ -310,7 +310,7 @@ class Graph:
         return self._new(_NEG, fingerprint, i)
 
     def mul(self, x: Expr, y: Expr) -> Expr:
-        """Return x y; factors 0, 1 and -1 cost nothing."""
+        """x y; factors 0, 1 and -1 cost nothing."""
         i, j = x.index, y.index
         fingerprint = self.fingerprints[i] * self.fingerprints[j] % PRIME
         known = self._by_fingerprint
@@ -328,7 +328,7 @@ class Graph:
         return self._new(_MUL, fingerprint, i, j)
 
     def reciprocal(self, x: Expr) -> Expr:
-        """Return 1 / x.
+        """1 / x.
 
         Raises:
             ZeroDivisionError: x is the zero function.

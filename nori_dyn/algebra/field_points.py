@@ -14,12 +14,12 @@ from nori_dyn.typing import Array
 
 
 def random_numbers(rng: random.Random, n: int) -> Array:
-    """Return random numbers of the field (n,)."""
+    """Random numbers of the field (n,)."""
     return np.array([rng.randrange(2, PRIME) for _ in range(n)], dtype=object)
 
 
 def random_quaternions(rng: random.Random, n: int) -> Array:
-    """Return random unit quaternions of the field (4, n)."""
+    """Random unit quaternions of the field (4, n)."""
     return np.array([sphere_point([rng.randrange(2, PRIME) for _ in range(3)]) for _ in range(n)], dtype=object).T
 
 
@@ -52,13 +52,13 @@ class FieldPoints:
         self._found |= inputs
 
     def elsewhere(self, inputs: Mapping[int, Array]) -> FieldPoints:
-        """Return the same points but for the values (n,) of some inputs, on which no root depends."""
+        """The same points but for the values (n,) of some inputs, on which no root depends."""
         other = FieldPoints(self._graph, self._n, self._rng, {**self._given, **inputs}, {})
         other._roots = self._roots
         return other
 
     def values(self, outputs: Sequence[Expr]) -> Array:
-        """Return the values (outputs, n) of some expressions."""
+        """The values (outputs, n) of some expressions."""
         found, graph = self._found, self._graph
         for i in graph.reachable(outputs):
             if i not in found:
@@ -69,7 +69,7 @@ class FieldPoints:
         return values
 
     def _value(self, i: int) -> Array:
-        """Return the values (n,) of a node whose operands have theirs."""
+        """The values (n,) of a node whose operands have theirs."""
         graph, found = self._graph, self._found
         x: Any = found.get(graph.left[i])
         y: Any = found.get(graph.right[i])

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 
 def structural_rank(matrix: Any) -> int:
-    """Return the largest number of nonzeros (n, m), no two of which share a row or a column.
+    """The largest number of nonzeros (n, m), no two of which share a row or a column.
 
     As the largest flow from all rows to all columns, by Dinic's algorithm. SciPy's own `structural_rank` takes as good
     as forever on some systems of a few thousand rows.

@@ -18,7 +18,7 @@ TOLERANCE = 1e-14
 
 
 def planar_congruence(c: Any, s: Any, M: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
-    """Return R M R^T by rows, for R = [[c, s], [-s, c]] with c^2 + s^2 = 1 and any M = (m00, m01, m10, m11).
+    """R M R^T by rows, for R = [[c, s], [-s, c]] with c^2 + s^2 = 1 and any M = (m00, m01, m10, m11).
 
     11 operations instead of 24, over any scalar: the trace and the antisymmetric part are invariant, and
     s (s delta - c sigma) with delta = m00 - m11, sigma = m01 + m10 is all that moves. A symmetric M takes 10.
@@ -30,7 +30,7 @@ def planar_congruence(c: Any, s: Any, M: tuple[Any, Any, Any, Any]) -> tuple[Any
 
 
 def snapped(E: Floats) -> Floats:
-    """Return a rotation with entries within TOLERANCE of 0, 1 and -1 taken as that."""
+    """A rotation with entries within TOLERANCE of 0, 1 and -1 taken as that."""
     near = np.round(E)
     return np.where(np.abs(E - near) <= TOLERANCE, near, E)
 
@@ -41,7 +41,7 @@ def is_signed_permutation(E: Floats) -> bool:
 
 
 def planar_factors(E: Floats) -> tuple[Floats, ...]:
-    """Return few rotations (3, 3), the first to be applied first, whose product is the rotation E (3, 3).
+    """Few rotations (3, 3), the first to be applied first, whose product is the rotation E (3, 3).
 
     Each relabels the axes or turns about a coordinate axis: none for the identity, at most three for any rotation.
     """
@@ -69,7 +69,7 @@ def planar_factors(E: Floats) -> tuple[Floats, ...]:
 
 
 def turn_about(axis: int, angle: float) -> Floats:
-    """Return the coordinate rotation E (3, 3) of a turn by an angle [rad] about a coordinate axis: RBDA (2.18)."""
+    """The coordinate rotation E (3, 3) of a turn by an angle [rad] about a coordinate axis: RBDA (2.18)."""
     E = np.eye(3)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     c, s = math.cos(angle), math.sin(angle)
@@ -78,7 +78,7 @@ def turn_about(axis: int, angle: float) -> Floats:
 
 
 def turns_onto_z(u: Floats) -> tuple[Floats, ...]:
-    """Return few rotations as `planar_factors` does, whose product takes the unit vector u (3,) to the z axis."""
+    """Few rotations as `planar_factors` does, whose product takes the unit vector u (3,) to the z axis."""
     x, y, z = u
     into_plane = turn_about(2, math.atan2(-x, y) if x else 0.0)
     onto_z = turn_about(0, math.atan2(-(into_plane @ u)[1], z))

@@ -15,19 +15,19 @@ HALF = (PRIME + 1) // 2
 
 
 def field_value(value: float) -> int:
-    """Return the exact rational value of a double as an element of the field; different doubles have different ones."""
+    """The exact rational value of a double as an element of the field; different doubles have different ones."""
     numerator, denominator = float(value).as_integer_ratio()
     return numerator * pow(HALF, denominator.bit_length() - 1, PRIME) % PRIME
 
 
 def turn_point(t: int) -> tuple[int, int]:
-    """Return the sine and cosine, as elements of the field, of the angle whose half has the tangent t."""
+    """The sine and cosine, as elements of the field, of the angle whose half has the tangent t."""
     scale = pow(1 + t * t, -1, PRIME)
     return 2 * t * scale % PRIME, (1 - t * t) * scale % PRIME
 
 
 def sphere_point(t: Sequence[int]) -> list[int]:
-    """Return the stereographic image of three elements of the field: four whose squares add up to 1."""
+    """The stereographic image of three elements of the field: four whose squares add up to 1."""
     square = sum(s * s for s in t)
     scale = pow(1 + square, -1, PRIME)
     return [2 * s * scale % PRIME for s in t] + [(1 - square) * scale % PRIME]

@@ -15,7 +15,7 @@ def width(part: slice) -> int:
 
 
 def numbers(part: slice) -> range:
-    """Return the numbers of a range."""
+    """The numbers of a range."""
     return range(part.start, part.stop)
 
 
@@ -25,5 +25,5 @@ def holding(parts: Iterable[slice], k: int) -> int:
 
 
 def numbers_in(parts: Iterable[slice]) -> Indices:
-    """Return the numbers of some ranges, one range after the other."""
+    """The numbers of some ranges, one range after the other."""
     return np.array([k for part in parts for k in numbers(part)], dtype=np.intp)

@@ -31,7 +31,7 @@ def clear_rank(values: Floats, tolerance: float) -> tuple[int, float]:
 
 
 def largest_clear(ranks: Sequence[int], clarities: Sequence[float]) -> int:
-    """Return the largest of the ranks that are clear, or of all where none is."""
+    """The largest of the ranks that are clear, or of all where none is."""
     clear = [rank for rank, clarity in zip(ranks, clarities, strict=True) if clarity >= CLEAR]
     return max(clear or ranks)
 

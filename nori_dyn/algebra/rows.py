@@ -32,7 +32,7 @@ def combination(
     columns: Columns = ALL,
     subtracted: bool = False,
 ) -> Array:
-    """Return initial + sum_k coefficients[k] rows[k], or minus, in some columns; zero in others.
+    """Initial + sum_k coefficients[k] rows[k], or minus, in some columns; zero in others.
 
     Rows of one matrix, or of several with the same columns, are given with all of their columns: over expressions it is
     known where they are zero, and nothing is computed there.
@@ -55,7 +55,7 @@ def combination(
 
 
 def divided(row: Array, divisor: Any, columns: Columns = ALL) -> Array:
-    """Return row / divisor in some columns, zero in others; see `combination`."""
+    """Row / divisor in some columns, zero in others; see `combination`."""
     if is_numeric(row):
         result = np.zeros_like(row)
         result[columns] = row[columns] / divisor
@@ -101,7 +101,7 @@ def mapped(function: Callable[..., Array], *arrays: Array) -> Array:
 
 
 def _generic(graph: Graph, array: Array) -> Array:
-    """Return expressions (k,) that stand for any column of an array (k, n): numbers where all columns have the same."""
+    """Expressions (k,) that stand for any column of an array (k, n): numbers where all columns have the same."""
     found = np.empty(len(array), dtype=object)
     for k, row in enumerate(array):
         alike = row[0].is_constant and all(x.index == row[0].index for x in row)
@@ -132,7 +132,7 @@ def _of_objects(
 
 
 def _numbers(row: Array, columns: Columns) -> list[int]:
-    """Return the numbers of some columns of a row."""
+    """The numbers of some columns of a row."""
     numbers: list[int] = np.arange(len(row))[columns].tolist()
     return numbers
 
@@ -179,6 +179,6 @@ def _nodes(row: Array) -> Nodes:
 
 
 def _unsigned(factor: Expr) -> tuple[int, bool]:
-    """Return a coefficient without its sign, and whether it had one."""
+    """A coefficient without its sign, and whether it had one."""
     graph, i = factor.graph, factor.index
     return (graph.left[i], True) if graph.ops[i] is Op.NEG else (i, False)

@@ -16,17 +16,17 @@ from nori_dyn.typing import Array
 
 
 def sin(x: Any) -> Any:
-    """Return the sine of a scalar or an array [rad]."""
+    """The sine of a scalar or an array [rad]."""
     return _of(np.sin, x)
 
 
 def cos(x: Any) -> Any:
-    """Return the cosine of a scalar or an array [rad]."""
+    """The cosine of a scalar or an array [rad]."""
     return _of(np.cos, x)
 
 
 def sqrt(x: Any) -> Any:
-    """Return the square root of a scalar or an array."""
+    """The square root of a scalar or an array."""
     return _of(np.sqrt, x)
 
 

@@ -17,24 +17,24 @@ from nori_dyn.typing import Array, Floats
 
 
 def zeros(shape: tuple[int, ...], like: Array) -> Array:
-    """Return zeros of the given spatial shape, over the scalar and with the batch axes of the vector `like`."""
+    """Zeros of the given spatial shape, over the scalar and with the batch axes of the vector `like`."""
     return np.zeros(shape + like.shape[1:], dtype=np.result_type(like.dtype, np.float64))
 
 
 def matmul(A: Array, B: Array) -> Array:
-    """Return the product A B of (m, n, ...) and (n, k, ...) arrays over any scalar."""
+    """The product A B of (m, n, ...) and (n, k, ...) arrays over any scalar."""
     result: Array = np.einsum("ij...,jk...->ik...", A, B)
     return result
 
 
 def matvec(A: Array, v: Array) -> Array:
-    """Return the product A v of an (m, n, ...) and an (n, ...) array over any scalar."""
+    """The product A v of an (m, n, ...) and an (n, ...) array over any scalar."""
     result: Array = np.einsum("ij...,j...->i...", A, v)
     return result
 
 
 def stack(*parts: Any) -> Array:
-    """Return scalars or rows as one array, over the scalar and batch axes that they share."""
+    """Scalars or rows as one array, over the scalar and batch axes that they share."""
     return np.stack(np.broadcast_arrays(*(np.asarray(p) for p in parts)))
 
 
@@ -46,58 +46,58 @@ def spread(M: Array, shape: tuple[int, ...], batch: tuple[int, ...]) -> Array:
 
 
 def add(x: Array, y: Array) -> Array:
-    """Return x + y of vectors (n, ...), where one may lack the batch axes of the other."""
+    """x + y of vectors (n, ...), where one may lack the batch axes of the other."""
     n_axes = max(x.ndim, y.ndim)
     return np.asarray(x.reshape(x.shape + (1,) * (n_axes - x.ndim)) + y.reshape(y.shape + (1,) * (n_axes - y.ndim)))
 
 
 def join(*parts: Array) -> Array:
-    """Return vectors (n, ...) one below the other, where some may lack the batch axes of the others."""
+    """Vectors (n, ...) one below the other, where some may lack the batch axes of the others."""
     if len({part.ndim for part in parts}) == 1:
         return np.concatenate(parts)
     return stack(*(row for part in parts for row in part))
 
 
 def skew(v: Array) -> Array:
-    """Return the 3 x 3 matrix v x of a vector (3, ...): RBDA (2.23)."""
+    """The 3 x 3 matrix v x of a vector (3, ...): RBDA (2.23)."""
     x, y, z = v
     zero = x * 0
     return stack(stack(zero, -z, y), stack(z, zero, -x), stack(-y, x, zero))
 
 
 def cross(u: Array, v: Array) -> Array:
-    """Return u x v for vectors (3, ...); one may have further axes that the other lacks, as a matrix of columns has."""
+    """u x v for vectors (3, ...); one may have further axes that the other lacks, as a matrix of columns has."""
     a, b, c = (np.asarray(part) for part in u)  # a symbol itself knows nothing of arrays
     x, y, z = (np.asarray(part) for part in v)
     return stack(b * z - c * y, c * x - a * z, a * y - b * x)
 
 
 def cross_motion(v: Array, m: Array) -> Array:
-    """Return v x m, the cross product of two motion vectors (6, ...): RBDA (2.31), Nori section II."""
+    """v x m, the cross product of two motion vectors (6, ...): RBDA (2.31), Nori section II."""
     w, u = v[:3], v[3:]
     return np.concatenate([cross(w, m[:3]), cross(u, m[:3]) + cross(w, m[3:])])
 
 
 def cross_force(v: Array, f: Array) -> Array:
-    """Return v x* f, the cross product of a motion and a force vector (6, ...): RBDA (2.32), Nori section II."""
+    """v x* f, the cross product of a motion and a force vector (6, ...): RBDA (2.32), Nori section II."""
     w, u = v[:3], v[3:]
     return np.concatenate([cross(w, f[:3]) + cross(u, f[3:]), cross(w, f[3:])])
 
 
 def cross_motion_matrix(v: Array) -> Array:
-    """Return v x as a matrix (6, 6, ...) for a motion vector (6, ...): RBDA (2.31)."""
+    """v x as a matrix (6, 6, ...) for a motion vector (6, ...): RBDA (2.31)."""
     w, u = skew(v[:3]), skew(v[3:])
     return blocks(w, w * 0, u, w)
 
 
 def cross_force_matrix(v: Array) -> Array:
-    """Return v x* as a matrix (6, 6, ...) for a motion vector (6, ...): RBDA (2.32)."""
+    """v x* as a matrix (6, 6, ...) for a motion vector (6, ...): RBDA (2.32)."""
     w, u = skew(v[:3]), skew(v[3:])
     return blocks(w, u, w * 0, w)
 
 
 def force_cross_matrix(f: Array) -> Array:
-    """Return the matrix (6, 6, ...) that takes v to v x* f, for a force vector f (6, ...).
+    """The matrix (6, 6, ...) that takes v to v x* f, for a force vector f (6, ...).
 
     Source: Echeandia and Wensing, appendix A.
     """
@@ -106,22 +106,22 @@ def force_cross_matrix(f: Array) -> Array:
 
 
 def scaled(x: Any, M: Array) -> Array:
-    """Return x M for a scalar x (...) and an array M, also where x is a symbol that knows nothing of arrays."""
+    """x M for a scalar x (...) and an array M, also where x is a symbol that knows nothing of arrays."""
     return np.asarray(np.asarray(x) * M)
 
 
 def blocks(A: Array, B: Array, C: Array, D: Array) -> Array:
-    """Return [[A, B], [C, D]] of (3, 3, ...) matrices."""
+    """[[A, B], [C, D]] of (3, 3, ...) matrices."""
     return np.concatenate([np.concatenate([A, B], axis=1), np.concatenate([C, D], axis=1)])
 
 
 def transpose(A: Array) -> Array:
-    """Return the transpose (n, m, ...) of (m, n, ...)."""
+    """The transpose (n, m, ...) of (m, n, ...)."""
     return np.swapaxes(A, 0, 1)
 
 
 def centripetal(w: Array, r: Array) -> Array:
-    """Return w x (w x r) for an angular velocity w (3, ...) and an arm r (3, ...), by products of w's components."""
+    """w x (w x r) for an angular velocity w (3, ...) and an arm r (3, ...), by products of w's components."""
     x, y, z = w
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return stack(
@@ -132,7 +132,7 @@ def centripetal(w: Array, r: Array) -> Array:
 
 
 def gyroscopic(w: Array, I: Array) -> Array:
-    """Return w x I w for an angular velocity w (3, ...) and a constant symmetric I (3, 3), by the same products."""
+    """w x I w for an angular velocity w (3, ...) and a constant symmetric I (3, 3), by the same products."""
     x, y, z = w
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return stack(
@@ -154,7 +154,7 @@ def inertial_force(I: Array, w: Array) -> Array:
 
 
 def spatial_inertia(mass: float, com: Array, I_com: Array) -> Floats:
-    """Return the 6 x 6 spatial inertia of a rigid body: RBDA (2.63), Nori footnote 2.
+    """The 6 x 6 spatial inertia of a rigid body: RBDA (2.63), Nori footnote 2.
 
     Args:
         mass: [kg].
@@ -171,25 +171,25 @@ def spatial_inertia(mass: float, com: Array, I_com: Array) -> Floats:
 
 
 def rigid_parts(I: Array) -> tuple[Array, Array, Any]:
-    """Return J (3, 3, ...), h (3, ...) and m of the inertia [[J, h x], [-h x, m 1]] of a rigid body: RBDA (2.63)."""
+    """J (3, 3, ...), h (3, ...) and m of the inertia [[J, h x], [-h x, m 1]] of a rigid body: RBDA (2.63)."""
     return I[:3, :3], stack(I[2, 4], I[0, 5], I[1, 3]), I[5, 5]
 
 
 def rigid_inertia(J: Array, h: Array, m: Any) -> Array:
-    """Return the inertia (6, 6, ...) of its parts, see `rigid_parts`."""
+    """The inertia (6, 6, ...) of its parts, see `rigid_parts`."""
     H = skew(h)
     eye = np.eye(3).reshape((3, 3) + (1,) * (h.ndim - 1))
     return blocks(J, H, -H, scaled(m, eye))
 
 
 def inertia_numbers(I: Array) -> Array:
-    """Return J_xx, J_xy, J_xz, J_yy, J_yz, J_zz, h and m (10, ...) of the inertia of a rigid body."""
+    """J_xx, J_xy, J_xz, J_yy, J_yz, J_zz, h and m (10, ...) of the inertia of a rigid body."""
     J, h, m = rigid_parts(I)
     return stack(J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2], *h, m)
 
 
 def inertia_of(numbers: Array) -> Array:
-    """Return the inertia (6, 6, ...) of its numbers, see `inertia_numbers`."""
+    """The inertia (6, 6, ...) of its numbers, see `inertia_numbers`."""
     xx, xy, xz, yy, yz, zz, *h, m = numbers
     return rigid_inertia(stack(stack(xx, xy, xz), stack(xy, yy, yz), stack(xz, yz, zz)), stack(*h), m)
 
@@ -212,27 +212,27 @@ class Transform:
         return Transform(np.eye(3), np.zeros(3))
 
     def __matmul__(self, first: Transform) -> Transform:
-        """Return C_X_A = C_X_B B_X_A for self = C_X_B and first = B_X_A."""
+        """C_X_A = C_X_B B_X_A for self = C_X_B and first = B_X_A."""
         r = add(first.r, matvec(np.swapaxes(first.E, 0, 1), self.r))
         return Transform(matmul(self.E, first.E), r)
 
     def inverse(self) -> Transform:
-        """Return A_X_B."""
+        """A_X_B."""
         return Transform(np.swapaxes(self.E, 0, 1), -matvec(self.E, self.r))
 
     def apply_motion(self, m: Array) -> Array:
-        """Return B_X_A m for a motion vector m (6, ...) in A: RBDA table 2.1."""
+        """B_X_A m for a motion vector m (6, ...) in A: RBDA table 2.1."""
         w, u = m[:3], m[3:]
         return join(matvec(self.E, w), matvec(self.E, add(u, cross(w, self.r))))
 
     def force_to_parent(self, f: Array) -> Array:
-        """Return A_X*_B f for a force vector f (6, ...) in B, which is the transpose of B_X_A: RBDA table 2.1."""
+        """A_X*_B f for a force vector f (6, ...) in B, which is the transpose of B_X_A: RBDA table 2.1."""
         E_T = transpose(self.E)
         n, g = matvec(E_T, f[:3]), matvec(E_T, f[3:])
         return join(add(n, cross(self.r, g)), g)
 
     def form_to_parent(self, M: Array) -> Array:
-        """Return (B_X_A)^T M B_X_A for a matrix M (6, 6, ...) that takes motions to forces in B.
+        """(B_X_A)^T M B_X_A for a matrix M (6, 6, ...) that takes motions to forces in B.
 
         E, r and M have the same batch axes. Source: RBDA (2.66), for any M; by 3 x 3 blocks, own derivation
         (tests/unit/algebra/test_spatial.py).
@@ -243,7 +243,7 @@ class Transform:
         return blocks(A - matmul(B, r) + matmul(r, lower), B + matmul(r, D), lower, D)
 
     def inertia_to_parent(self, I: Array) -> Array:
-        """Return (B_X_A)^T I B_X_A for the inertia I (6, 6, ...) of a rigid body, whose ten numbers it keeps apart.
+        """(B_X_A)^T I B_X_A for the inertia I (6, 6, ...) of a rigid body, whose ten numbers it keeps apart.
 
         Source: RBDA (2.66), table 2.2; own derivation (tests/unit/algebra/test_spatial.py).
         """
@@ -268,5 +268,5 @@ class Transform:
         return blocks(E, corner, corner * 0, E)
 
     def _rotation_like(self, corner: Array) -> Array:
-        """Return E with the batch axes of (3, 3, ...) blocks: a pure translation has a constant E."""
+        """E with the batch axes of (3, 3, ...) blocks: a pure translation has a constant E."""
         return np.broadcast_to(self.E.reshape(self.E.shape + (1,) * (corner.ndim - self.E.ndim)), corner.shape)

@@ -96,11 +96,11 @@ class OnJoints(Component):
     CURVED: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     def coefficients(self) -> dict[str, float]:
-        """Return its value of each of `COEFFICIENTS`."""
+        """Its value of each of `COEFFICIENTS`."""
         return {name: getattr(self, name) for name in self.COEFFICIENTS}
 
     def with_coefficients(self, joints: Selector, values: Mapping[str, Any]) -> Self:
-        """Return a copy on some joints, with other values, over any scalar, of some of `COEFFICIENTS` and `CURVED`."""
+        """A copy on some joints, with other values, over any scalar, of some of `COEFFICIENTS` and `CURVED`."""
         return self.model_copy(update={"joints": joints, **values})
 
     def to_first_order(self, about: Self) -> Self:
@@ -189,11 +189,11 @@ class JointTerm(JointPart):
     unknowns: ClassVar[tuple[Unknown, ...]] = ()
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return M, see `Part`."""
+        """M, see `Part`."""
         return {} if self.inertia is None else {VariableKey("qdd", self.body): np.diag(self.inertia)}
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
-        """Return h, see `Part`."""
+        """h, see `Part`."""
         tree = at.tree
         qd = at.qd[tree.v_slices[self.body]]
         return zeros(qd.shape[:1], qd) if self.force is None else self.force(at.q[tree.q_slices[self.body]], qd)

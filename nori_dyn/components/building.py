@@ -32,7 +32,7 @@ def joint_components(terms: Iterable[JointTermData]) -> Iterator[Component]:
 
 
 def component(kind: type[Made], fields: Mapping[str, Any]) -> Made:
-    """Return a component of a type and its fields.
+    """A component of a type and its fields.
 
     Raises:
         ModelError: a number that cannot be.

@@ -18,7 +18,7 @@ ENTRY_POINTS = "nori_dyn.components"
 
 @cache
 def component_types() -> dict[str, type[Component]]:
-    """Return every component by the name that configs use: our own, and those of other packages by entry point.
+    """Every component by the name that configs use: our own, and those of other packages by entry point.
 
     Raises:
         ModelError: a package offers something under the entry-point group that is not a component.
@@ -27,7 +27,7 @@ def component_types() -> dict[str, type[Component]]:
 
 
 def components_of(data: Any) -> tuple[Component, ...]:
-    """Return the components that a config's content describes.
+    """The components that a config's content describes.
 
     Raises:
         InvalidConfigError: content that does not follow the schema, or a type that does not exist.
@@ -51,7 +51,7 @@ def components_of(data: Any) -> tuple[Component, ...]:
 
 @cache
 def config_model() -> type[BaseModel]:
-    """Return the pydantic model of a file of components, over all components that exist."""
+    """The pydantic model of a file of components, over all components that exist."""
     return create_model(
         "ComponentsConfig",
         __config__=ConfigDict(extra="forbid"),

@@ -105,7 +105,7 @@ class Following(Constraint):
 
 
 def derivative(coefficients: tuple[float, ...], x: Array, order: int = 1) -> Array:
-    """Return a derivative of c_1 x + c_2 x^2 + ... at x (1, ...); itself for order 0."""
+    """A derivative of c_1 x + c_2 x^2 + ... at x (1, ...); itself for order 0."""
     factors = np.polynomial.polynomial.polyder([0.0, *coefficients], order)
     value = 0 * x
     for factor in reversed(factors.tolist()):
@@ -114,5 +114,5 @@ def derivative(coefficients: tuple[float, ...], x: Array, order: int = 1) -> Arr
 
 
 def _of(at: Kinematics, i: int) -> Array:
-    """Return the position (1, ...) of a joint."""
+    """The position (1, ...) of a joint."""
     return at.q[at.tree.q_slices[i]]

@@ -224,7 +224,7 @@ class FrictionTerm(JointPart):
     is_deflected: bool = False
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return what the motor feels of a stiction of 1: F at rest, the scatter in motion. See `Part`."""
+        """What the motor feels of a stiction of 1: F at rest, the scatter in motion. See `Part`."""
         law = self.law
         if law.stiction is None or not self.unknowns:
             return {}
@@ -237,7 +237,7 @@ class FrictionTerm(JointPart):
         return {self.unknowns[0].key: block}
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
-        """Return the law, see `Part`."""
+        """The law, see `Part`."""
         q = at.q[at.tree.q_slices[self.body]]
         weight = carried_weight(self.law, at, self.body)
         return self.law.force(q, speed_of(at, self.body), weight, not self.is_deflected)
@@ -305,7 +305,7 @@ class PreslidingTerm(JointPart):
         return tuple(replace(each, law=self.law.presliding) for each in read)
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return F. See `Part`."""
+        """F. See `Part`."""
         qd = speed_of(at, self.body)
         level = self.law.level(qd, carried_weight(self.law, at, self.body))
         block = zeros((1, 1), qd)
@@ -314,7 +314,7 @@ class PreslidingTerm(JointPart):
         return {unknown.key: block for unknown in self.unknowns}
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
-        """Return zeros. See `Part`."""
+        """Zeros. See `Part`."""
         return zeros((1,), at.q)
 
     @property

@@ -22,7 +22,7 @@ class Length(Constraint):
     __slots__ = ()
 
     def speed(self, at: Kinematics) -> Array:
-        """Return its derivative (1, ...): the rows at the velocities."""
+        """Its derivative (1, ...): the rows at the velocities."""
         total = zeros((1,), at.qd)
         for key, block in self.rows(at).items():
             v = at.qd[at.tree.v_slices[key.body]] if key.kind == "qdd" else at.v[key.body]
@@ -135,7 +135,7 @@ class _StraightLine:
 
 
 def _motion(at: Kinematics, frame: Frame) -> tuple[Array, Array]:
-    """Return the velocity of a frame's origin (3, ...), and its acceleration but for that of its link (3, ...)."""
+    """The velocity of a frame's origin (3, ...), and its acceleration but for that of its link (3, ...)."""
     X = at.tree.constant(frame.X)
     if frame.link == WORLD:
         return np.zeros(3), X.apply_motion(world_acceleration(at.tree.gravity))[3:]
@@ -144,5 +144,5 @@ def _motion(at: Kinematics, frame: Frame) -> tuple[Array, Array]:
 
 
 def _dot(u: Array, v: Array) -> Array:
-    """Return u . v of vectors (3, ...) as (1, ...)."""
+    """u . v of vectors (3, ...) as (1, ...)."""
     return stack(u[0] * v[0] + u[1] * v[1] + u[2] * v[2])

@@ -111,7 +111,7 @@ class Loop(NamedComponent):
         return self
 
     def subspace(self) -> tuple[Floats, tuple[str, ...]]:
-        """Return T (6, k), and a name for each of its columns."""
+        """T (6, k), and a name for each of its columns."""
         chosen = SUBSPACES[self.constrains] if isinstance(self.constrains, str) else self.constrains
         columns = [np.eye(6)[:, FORCE.index(c)] if isinstance(c, str) else np.array(c) for c in chosen]
         return np.stack(columns, axis=1), tuple(c if isinstance(c, str) else f"z{k}" for k, c in enumerate(chosen))
@@ -171,7 +171,7 @@ class FrameConstraint(Constraint):
         return np.eye(3) - along @ np.linalg.pinv(along)
 
     def _places(self, at: Kinematics) -> tuple[Transform, Transform, Transform]:
-        """Return X_A, X_B from the coordinates of the links, and AXB.
+        """X_A, X_B from the coordinates of the links, and AXB.
 
         Where only points are held, X_A goes to where the point of B is, as far as it has slid in the axes of A.
         """
@@ -183,7 +183,7 @@ class FrameConstraint(Constraint):
         return X_A, X_B, X
 
     def _used(self, X: Transform) -> Transform:
-        """Return AXB as it is used for velocities and accelerations."""
+        """AXB as it is used for velocities and accelerations."""
         return Transform(X.E, np.zeros(3)) if self.is_point else X
 
     def rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
@@ -221,7 +221,7 @@ class FrameConstraint(Constraint):
         return matvec(self.T.T, self._displacement(X))
 
     def gap_rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return the rows by which velocities change the gap, closed or not, of doubles."""
+        """The rows by which velocities change the gap, closed or not, of doubles."""
         _, _, X = self._places(at)
         if self.is_point:
             return self.rows(at)
@@ -230,7 +230,7 @@ class FrameConstraint(Constraint):
         return {key: matmul(turned, block) for key, block in whole.rows(at).items()}
 
     def _displacement(self, X: Transform) -> Array:
-        """Return the twist (6, ...) that leads from B to A in a second: the logarithm of the pose of A in B.
+        """The twist (6, ...) that leads from B to A in a second: the logarithm of the pose of A in B.
 
         Of expressions it is that of small turns, to the third order.
         """
@@ -246,7 +246,7 @@ class FrameConstraint(Constraint):
 
 
 def _whole_turn(half_way: Floats, E: Floats) -> Floats:
-    """Return the rotation vector (3, ...) of a rotation, given its axis times the sine of its angle."""
+    """The rotation vector (3, ...) of a rotation, given its axis times the sine of its angle."""
     sine, cosine = np.linalg.norm(half_way, axis=0), (np.trace(E) - 1) / 2
     with np.errstate(all="ignore"):
         turned = half_way * np.where(sine > 0, np.arctan2(sine, cosine) / sine, 1.0)

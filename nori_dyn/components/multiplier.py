@@ -45,7 +45,7 @@ class Constraint(ABC):
 
     @abstractmethod
     def rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return the blocks (rows, size of the variable, ...) on a and qdd, over any scalar."""
+        """The blocks (rows, size of the variable, ...) on a and qdd, over any scalar."""
 
     @abstractmethod
     def velocity_terms(self, at: Kinematics) -> Array:
@@ -56,7 +56,7 @@ class Constraint(ABC):
         """How far what is held together is apart (rows, ...) [m, rad]."""
 
     def gap_rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return blocks as `rows` does, by which velocities change the gap, closed or not: mostly the rows."""
+        """Blocks as `rows` does, by which velocities change the gap, closed or not: mostly the rows."""
         return self.rows(at)
 
 
@@ -121,12 +121,12 @@ class Multiplier:
         return ()
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return minus the transpose of the rows, see `Part`."""
+        """Minus the transpose of the rows, see `Part`."""
         kind = "a" if on.gives == "f" else "qdd"
         return {self.unknown.key: -np.swapaxes(self.constraint.rows(at)[VariableKey(kind, on.body)], 0, 1)}
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
-        """Return zeros, see `Part`."""
+        """Zeros, see `Part`."""
         n = 6 if on.gives == "f" else at.tree.joints[on.body].nv
         return zeros((n,), at.v[on.body])
 

@@ -124,7 +124,7 @@ class PassiveTendon:
         return self.length.acts_on
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return none: its force is known."""
+        """None: its force is known."""
         return {}
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:

@@ -102,7 +102,7 @@ class PayloadPart:
         return (NewtonEuler("f", self.frame.link), *(NewtonEuler("tau", i) for i in self.rubbing))
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return Y, the wrench of each parameter (6, 10, ...), or what its weight adds to friction. See `Part`."""
+        """Y, the wrench of each parameter (6, 10, ...), or what its weight adds to friction. See `Part`."""
         if on.gives == "f":
             return {self.unknowns[0].key: self._wrenches(*link_motion(at, self.frame.link))}
         a = resting_acceleration(at, self.frame.link)
@@ -124,7 +124,7 @@ class PayloadPart:
         return np.stack([matvec(X.T, f) for f in columns], axis=1)
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
-        """Return zeros, see `Part`."""
+        """Zeros, see `Part`."""
         return zeros((6 if on.gives == "f" else at.tree.joints[on.body].nv,), at.q)
 
     @property

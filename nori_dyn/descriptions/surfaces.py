@@ -36,7 +36,7 @@ OUTSIDE = 1e-4
 
 
 def surfaces(robot: str | os.PathLike[str], tree: KinematicTree, spacing: float = SPACING) -> dict[str, Surface]:
-    """Return the surface of each link of a robot that has collision shapes in its file.
+    """The surface of each link of a robot that has collision shapes in its file.
 
     Boxes, spheres, cylinders and capsules; meshes (.stl, .obj) by MuJoCo, the extra `mjcf`. Shapes of links that are
     lumped into others are on those. A mesh that is not found, or of another format, is left out with a warning. Points
@@ -89,7 +89,7 @@ def solids(robot: str | os.PathLike[str], tree: KinematicTree) -> tuple[tuple[So
 
 
 def _exposed(tree: KinematicTree, surfaces: dict[str, Surface]) -> dict[str, Surface]:
-    """Return surfaces without points within another shape of the link, or always at a neighbour of it."""
+    """Surfaces without points within another shape of the link, or always at a neighbour of it."""
     neighbours = [(tree.names[i], tree.names[tree.parents[i]]) for i in range(tree.n_links) if not tree.is_root(i)]
     pairs = [pair for pair in (*neighbours, *(pair[::-1] for pair in neighbours)) if surfaces.keys() >= {*pair}]
     reached = {link: one.points + CLEARANCE * one.normals for link, one in surfaces.items()}
@@ -155,7 +155,7 @@ def _of_urdf(path: Path) -> Iterator[Triangulated]:
 
 
 def _mesh(path: Path, scale: tuple[float, ...]) -> Floats | None:
-    """Return the triangles of a mesh; None of a format that MuJoCo does not know."""
+    """The triangles of a mesh; None of a format that MuJoCo does not know."""
     mujoco = needed(f"the mesh {path.name}", "mjcf", "mujoco")
     if path.suffix.lower() not in (".stl", ".obj"):
         return None
@@ -170,7 +170,7 @@ def _mesh(path: Path, scale: tuple[float, ...]) -> Floats | None:
 
 
 def _triangles(model: Any, mesh: int) -> Floats:
-    """Return the triangles of a mesh of a model, in the axes that MuJoCo gives it."""
+    """The triangles of a mesh of a model, in the axes that MuJoCo gives it."""
     vertex, face = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
     vertices = model.mesh_vert[vertex : vertex + model.mesh_vertnum[mesh]]
     return np.asarray(vertices[model.mesh_face[face : face + model.mesh_facenum[mesh]]], dtype=float)

@@ -90,7 +90,7 @@ def c_export(
     sensors: str = "",
     monitor: bool = False,
 ) -> CExport:
-    """Return a plan as C; of several contact states a file for each, and one function that chooses among them.
+    """A plan as C; of several contact states a file for each, and one function that chooses among them.
 
     Args:
         plans: the plan of each state, for one robot, with the same outputs; one, of no contacts, where there are none.
@@ -135,7 +135,7 @@ def assembled(
     monitor: CMonitor | None = None,
     **values: object,
 ) -> CExport:
-    """Return an export with all files.
+    """An export with all files.
 
     Args:
         it: the interface of the code.
@@ -299,7 +299,7 @@ def c_function(
     n_more: int = 0,
     **values: Any,
 ) -> CFunction:
-    """Return a function around the unit of a program, with its figures.
+    """A function around the unit of a program, with its figures.
 
     Args:
         program: the program.
@@ -345,7 +345,7 @@ def solving_program(plan: EliminationPlan, interface: Interface) -> tuple[Progra
 
 
 def working_configuration(plan: EliminationPlan) -> Floats:
-    """Return a configuration (nq,) that the guards let pass: the neutral one where they do."""
+    """A configuration (nq,) that the guards let pass: the neutral one where they do."""
     neutral = plan.system.tree.neutral_configuration()
     solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist())
     if not solution.guards and not solution.program.refinement.steps:

@@ -173,12 +173,12 @@ class Interface:
         return [f"_{name}" for name in distinct_identifiers(names)] if self.contacts else [""]
 
     def file(self, number: int, part: str = "") -> str:
-        """Return the name of a file of one of the contact states."""
+        """The name of a file of one of the contact states."""
         suffix = self.suffixes[number]
         return f"{self.name}{suffix and '_state'}{suffix}{part}.c"
 
     def input_indices(self, number: int) -> list[int] | None:
-        """Return where the inputs of one of the systems lie in the struct of all; None where they are all, in order."""
+        """Where the inputs of one of the systems lie in the struct of all; None where they are all, in order."""
         found = self.all.input_indices(number).tolist()
         return None if found == list(range(sum(member.shape[0] for member in self.inputs))) else found
 
@@ -258,7 +258,7 @@ class Interface:
         return tuple(_enumerations(self))
 
     def enumeration(self, group: str, names: Iterable[str], about: str) -> Enumeration:
-        """Return the enum of some names, numbered from 0."""
+        """The enum of some names, numbered from 0."""
         made = enumerators(f"{self.NAME}_{group.upper()}", names)
         return Enumeration(f"{self.name}_{group.lower()}_index", about, {name: k for k, name in enumerate(made)})
 

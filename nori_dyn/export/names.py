@@ -59,7 +59,7 @@ the namespace of C++, macros of compilers."""
 
 
 def checked_identifier(name: str) -> str:
-    """Return a name that a user has chosen for exported code.
+    """A name that a user has chosen for exported code.
 
     Raises:
         IdentifierError: it is not an identifier, or one that means something else already.
@@ -78,7 +78,7 @@ def checked_identifier(name: str) -> str:
 
 
 def default_identifier(name: str) -> str:
-    """Return an identifier for exported code from a robot's name."""
+    """An identifier for exported code from a robot's name."""
     made = identifier(name) or "robot"
     if not made[0].isalpha() or made.lower() in KEYWORDS | TAKEN:
         made = f"robot_{made}"
@@ -91,7 +91,7 @@ def identifier(name: str, longest: int = LONGEST) -> str:
 
 
 def distinct_identifiers(names: Sequence[str], longest: int = LONGEST) -> list[str]:
-    """Return an identifier for each of some names, numbered where two would be the same.
+    """An identifier for each of some names, numbered where two would be the same.
 
     A name that is an identifier already stays as it is: of "fx:sole", "fx-sole", "fx_sole", the last is fx_sole.
     """
@@ -108,13 +108,13 @@ def distinct_identifiers(names: Sequence[str], longest: int = LONGEST) -> list[s
 
 
 def enumerators(prefix: str, names: Iterable[str]) -> list[str]:
-    """Return an identifier for each of some names, all with the same prefix, as short as every compiler reads them."""
+    """An identifier for each of some names, all with the same prefix, as short as every compiler reads them."""
     longest = max(SIGNIFICANT - len(prefix) - len("__999"), SHORTEST)
     return [f"{prefix}_{made}" for made in distinct_identifiers([*names], longest)]
 
 
 def comment_text(name: str) -> str:
-    """Return a name as text for a comment: it can neither end nor continue it, nor begin another."""
+    """A name as text for a comment: it can neither end nor continue it, nor begin another."""
     text = re.sub(f"[^{_PLAIN}]", lambda found: f"{{U+{ord(found[0]):04X}}}", name)
     return text if len(text) <= LONGEST_COMMENT else f"{text[:LONGEST_COMMENT]}..."
 

@@ -40,7 +40,7 @@ _WRAPPER = textwrap.TextWrapper(WIDTH, break_long_words=False, break_on_hyphens=
 
 
 def rendered(template: str, **values: Any) -> str:
-    """Return a template with its values."""
+    """A template with its values."""
     text: str = _environment().get_template(template).render(**values)
     return text
 
@@ -63,7 +63,7 @@ def _environment() -> Environment:
 
 
 def wrapped(text: str) -> str:
-    """Return the lines between the ends of a comment; one that begins with a blank is left as it is."""
+    """The lines between the ends of a comment; one that begins with a blank is left as it is."""
     lines: list[str] = []
     whole = re.sub("\n{3,}", "\n\n", text.strip("\n")).splitlines()
     for is_prose, found in groupby(whole, lambda line: line[:1].strip() != ""):
@@ -81,6 +81,6 @@ def table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Return numbers as the lines between the braces of an array."""
+    """Numbers as the lines between the braces of an array."""
     shown = [repr(float(value)) for value in values] or ["0"]
     return "\n".join(f"    {', '.join(shown[k : k + 4])}," for k in range(0, len(shown), 4))

@@ -56,7 +56,7 @@ BESIDES = 6
 
 
 def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CExport:
-    """Return a tracker as C, which begins with what its sensors' config says, whatever this one has seen.
+    """A tracker as C, which begins with what its sensors' config says, whatever this one has seen.
 
     Args:
         of: the tracker.
@@ -116,7 +116,7 @@ def _arrays_of_states(steps: HypothesisSteps, arrays: Mapping[str, int]) -> dict
 
 
 def _judging(steps: HypothesisSteps, contact_names: Sequence[str]) -> str:
-    """Return the C of the steps that judge contact states, and what they have to know, see c/alone_hypotheses.h."""
+    """The C of the steps that judge contact states, and what they have to know, see c/alone_hypotheses.h."""
     shape, model = hypothesis_shape(steps.tick, steps.model), steps.model
     numbers, (order, counts, ends) = hypothesis_numbers(model, 0.0), ordered_rows(shape, model.counting)
     text = defined(
@@ -164,7 +164,7 @@ def _outputs(tick: TickPrograms, it: Interface, number: int) -> CFunction:
 
 
 def _steps(tick: TickPrograms, lag: int, window: Mapping[str, int]) -> str:
-    """Return the C of the steps, and what a window has to know, see c/alone_filter.h and c/alone_window.h."""
+    """The C of the steps, and what a window has to know, see c/alone_filter.h and c/alone_window.h."""
     if not lag:
         return track_source(tick.shape, 1, alone=True)
     rooms = {"KEPT_ROOM": "kept", "STATE_ROOM": "states", "U_ROOM": "means"}
@@ -173,7 +173,7 @@ def _steps(tick: TickPrograms, lag: int, window: Mapping[str, int]) -> str:
 
 
 def _window(ticks: Sequence[TickPrograms], lag: int) -> dict[str, int]:
-    """Return the length of each array of a window: what the largest contact state needs."""
+    """The length of each array of a window: what the largest contact state needs."""
     shapes, slots = [tick.shape for tick in ticks], lag + 1
     most = max(shape.n for shape in shapes)
     return {
@@ -189,7 +189,7 @@ def _window(ticks: Sequence[TickPrograms], lag: int) -> dict[str, int]:
 
 
 def _tables(tick: TickPrograms, it: Interface, number: int, longest: float) -> str:
-    """Return the C of what steps that stand alone have to know, see c/alone.h."""
+    """The C of what steps that stand alone have to know, see c/alone.h."""
     places, quaternions = it.input_indices(number), [part.start for part in it.tree.quaternions]
     first, free = tick.beginning(), [it.free.index(name) for name in tick.coordinates.names]
     text = defined(
@@ -229,7 +229,7 @@ def _of_base(tick: TickPrograms) -> str:
 
 
 def _arrays(ticks: Sequence[TickPrograms], it: Interface, states: Iterable[tuple[CFunction, ...]]) -> dict[str, int]:
-    """Return the length of each array of a filter: what the largest contact state needs."""
+    """The length of each array of a filter: what the largest contact state needs."""
     shapes, n_weights = [tick.shape for tick in ticks], [system.n_weights for system in it.systems]
     k = shapes[0].k
     return {

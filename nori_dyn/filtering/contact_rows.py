@@ -86,7 +86,7 @@ class AllCases:
         return replace(self.sensors, contacts=())
 
     def equations(self, tree: KinematicTree) -> Sequence[Equation]:
-        """Return the rows."""
+        """The rows."""
         return [*self._always.equations(tree), *self._of_contacts(tree)]
 
     def _of_contacts(self, tree: KinematicTree) -> Iterator[Equation]:
@@ -98,11 +98,11 @@ class AllCases:
                         yield from (CaseRows(equation, contact.name, case) for equation in measurement.on(tree))
 
     def remembered(self, variables: Sequence[Variable], equations: Iterable[Equation]) -> Sequence[Remembered]:
-        """Return which variables persist."""
+        """Which variables persist."""
         return self._always.remembered(variables, equations)
 
     def dynamics_sigma(self, equation: str, n: int) -> tuple[float, ...] | None:
-        """Return the standard deviations of equations of motion, see `SensorSet`."""
+        """The standard deviations of equations of motion, see `SensorSet`."""
         return self.sensors.dynamics_sigma(equation, n)
 
 
@@ -116,7 +116,7 @@ class Everything:
 
 
 def everything(tree: KinematicTree, sensors: SensorSet, outputs: Sequence[str] | None, seed: int) -> Everything:
-    """Return the system of all cases of a robot's contacts.
+    """The system of all cases of a robot's contacts.
 
     Args:
         tree: the robot.
@@ -151,7 +151,7 @@ class CaseReadings(SideBySide):
         return tuple(_reading_name(row) + own.removeprefix(row.name) for own in row.component_names)
 
     def of(self, y: ArrayLike | Mapping[str, Any]) -> Floats:
-        """Return the readings as the system takes them, from those of all (ny,) or by name.
+        """The readings as the system takes them, from those of all (ny,) or by name.
 
         Raises:
             InputError: a wrong shape or name, a reading that is missing.
@@ -178,7 +178,7 @@ def _reading_name(row: RowBlock) -> str:
 
 
 def counting(weighed: Sequence[RowBlock], state: ContactState) -> Booleans:
-    """Return which weighed rows (p,) count in a contact state: those of the other cases do not."""
+    """Which weighed rows (p,) count in a contact state: those of the other cases do not."""
     found = []
     for row in weighed:
         equation = row.equation
@@ -188,12 +188,12 @@ def counting(weighed: Sequence[RowBlock], state: ContactState) -> Booleans:
 
 
 def exact_where_counted(weighed: Sequence[RowBlock]) -> Booleans:
-    """Return which weighed rows (p,) hold exactly where they count."""
+    """Which weighed rows (p,) hold exactly where they count."""
     each = [(isinstance(row.equation, CaseRows) and row.equation.holds_exactly, row) for row in weighed]
     return np.array([exact for exact, row in each for _ in numbers(row.slice)], dtype=bool)
 
 
 def of_cases(weighed: Sequence[RowBlock]) -> Booleans:
-    """Return which weighed rows (p,) are of a case of a contact."""
+    """Which weighed rows (p,) are of a case of a contact."""
     each = [(isinstance(row.equation, CaseRows), row) for row in weighed]
     return np.array([one for one, row in each for _ in numbers(row.slice)], dtype=bool)

@@ -61,7 +61,7 @@ class Delays(Shown):
     dt: float
 
     def __getitem__(self, name: str) -> float:
-        """Return the delay of a number of the memory [s], the largest where a variable of several is named.
+        """The delay of a number of the memory [s], the largest where a variable of several is named.
 
         Raises:
             UnknownNameError: it does not persist.
@@ -74,7 +74,7 @@ class Delays(Shown):
         return {name: float(np.max(each)) for name, each in self.outputs.items()}
 
     def to_dict(self) -> dict[str, dict[str, float | None]]:
-        """Return the figures as data [s]; None for inf."""
+        """The figures as data [s]; None for inf."""
         memory = dict(zip(self.names, self.seconds.tolist(), strict=True))
         both = {"memory": memory, "outputs": self.largest}
         return {of: {name: s if np.isfinite(s) else None for name, s in each.items()} for of, each in both.items()}
@@ -84,7 +84,7 @@ class Delays(Shown):
 
 
 def delays(tick: TickPrograms, q: Floats, dt: float) -> Delays:
-    """Return how late estimates follow what persists.
+    """How late estimates follow what persists.
 
     Args:
         tick: the programs of a contact state.
@@ -130,7 +130,7 @@ def delays(tick: TickPrograms, q: Floats, dt: float) -> Delays:
 
 
 def _sums(G: Floats, Phi: Floats) -> tuple[Floats, Booleans]:
-    """Return the sum of G Phi^k over all k >= 0 (n, k), and for which numbers it is not finite (k,)."""
+    """The sum of G Phi^k over all k >= 0 (n, k), and for which numbers it is not finite (k,)."""
     values, vectors = np.linalg.eig(Phi)
     stays = np.abs(1 - values) < NEVER
     weights = np.linalg.pinv(vectors)
@@ -141,7 +141,7 @@ def _sums(G: Floats, Phi: Floats) -> tuple[Floats, Booleans]:
 
 
 def shown_delay(seconds: float) -> str:
-    """Return a delay [s] as people read it, in milliseconds."""
+    """A delay [s] as people read it, in milliseconds."""
     if abs(seconds) < ROUNDING:
         return "0"
     return number(1e3 * seconds, 3) if np.isfinite(seconds) else "inf"

@@ -116,7 +116,7 @@ class FreeSensors:
     fingerprint: str
 
     def equations(self, tree: KinematicTree) -> Sequence[Equation]:
-        """Return the rows."""
+        """The rows."""
         return (*self.exact, *self.free)
 
 
@@ -220,7 +220,7 @@ class Asked(Protocol):
 
 
 def no_memory(sensors: str) -> PlanError:
-    """Return the error that nothing persists by the sensors of that name."""
+    """The error that nothing persists by the sensors of that name."""
     return PlanError(
         f"nothing persists by sensors '{sensors}': a filter needs `memory`, as in memory: {{speed: "
         "{of: qd, rate: qdd, noise: 0.001}}. For estimates of one instant use plan.solver()."
@@ -228,7 +228,7 @@ def no_memory(sensors: str) -> PlanError:
 
 
 def free_coordinates(plan: Asked) -> FreeCoordinates:
-    """Return the exact equations of a plan's system over what is free.
+    """The exact equations of a plan's system over what is free.
 
     Args:
         plan: a plan of a system with memory and weighed rows, or what is asked for without one.
@@ -272,7 +272,7 @@ def _found(plan: Asked) -> FreeCoordinates:
 
 
 def free_columns(system: System) -> tuple[tuple[RowBlock, ...], Indices, Indices]:
-    """Return the weighed rows that tell something at every tick, the columns that are free, and those that persist.
+    """The weighed rows that tell something at every tick, the columns that are free, and those that persist.
 
     Raises:
         PlanError: no row is weighed, or equations of motion are; exact rows tell what persists.
@@ -290,7 +290,7 @@ def free_columns(system: System) -> tuple[tuple[RowBlock, ...], Indices, Indices
 
 
 def _others(system: System, kept: Indices) -> Indices:
-    """Return the columns of sources that are free and do not persist: what exact rows tell is left out."""
+    """The columns of sources that are free and do not persist: what exact rows tell is left out."""
     split, sizes = SourceSplit.of(system), natural_sizes(system)
     q = system.tree.random_configurations(1, np.random.default_rng(SEED))[0]
     at = over_sources(system, sizes, system.D(q))
@@ -318,7 +318,7 @@ def _others(system: System, kept: Indices) -> Indices:
 
 
 def _readings(system: System, columns: Indices, exact: Sequence[Equation]) -> list[FreeReading]:
-    """Return the readings of some columns, in the order of these, one a run of columns of a variable."""
+    """The readings of some columns, in the order of these, one a run of columns of a variable."""
     brought = {u.key for equation in exact if isinstance(equation, WithUnknowns) for u in equation.unknowns}
     by_sensors = {
         u.key: u
@@ -379,7 +379,7 @@ def _traced_rows(of: FreeCoordinates) -> TickRows:
 def _evaluated(
     of: FreeCoordinates, rows: Sequence[tuple[Mapping[VariableKey, Array], Array]], unknowns: Sequence[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
-    """Return weighed rows, as blocks and bias, and the rates, for unknowns of the exact system."""
+    """Weighed rows, as blocks and bias, and the rates, for unknowns of the exact system."""
     place = {v.key: v.slice for v in of.plan.system.variables}
     graph = unknowns[0].graph
     totals: list[Expr] = []
@@ -395,14 +395,14 @@ def _evaluated(
 
 
 def array_of(values: Sequence[Expr]) -> Array:
-    """Return expressions as an array."""
+    """Expressions as an array."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
 def dense(places: Sequence[tuple[int, int]] | Indices, values: Floats, shape: tuple[int, int]) -> Floats:
-    """Return a matrix from the numbers (..., n) of its entries."""
+    """A matrix from the numbers (..., n) of its entries."""
     found = np.zeros((*values.shape[:-1], *shape))
     rows, columns = np.asarray(places, dtype=np.intp).reshape(-1, 2).T
     found[..., rows, columns] = values

@@ -79,7 +79,7 @@ class ContactHistory:
         return np.asarray(self.table[self.probabilities.argmax(axis=1)])
 
     def __getitem__(self, contact: str) -> Floats:
-        """Return the probability that a contact is closed (N,).
+        """The probability that a contact is closed (N,).
 
         Raises:
             UnknownContactError: there is no such contact.
@@ -150,7 +150,7 @@ class History(Shown):
         return len(self.nis)
 
     def __getitem__(self, name: str) -> Floats:
-        """Return an output by name, with a leading N.
+        """An output by name, with a leading N.
 
         Raises:
             NotRequestedError: the plan does not compute it.

@@ -120,7 +120,7 @@ class Summary(Shown):
         return tuple(name for name, share in zip(self.names, self.shares.tolist(), strict=True) if share > UNSEEN)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as data."""
+        """The figures as data."""
         of = self.consistency
         return {
             "begin": self.begin,
@@ -157,5 +157,5 @@ def _going_on(parts: Sequence[Summary]) -> list[Event]:
 
 
 def _pair(of: tuple[Floats, Floats], k: int) -> list[float | None]:
-    """Return a mean and its deviation, None where nothing is known."""
+    """A mean and its deviation, None where nothing is known."""
     return [float(values[k]) if np.isfinite(values[k]) else None for values in of]

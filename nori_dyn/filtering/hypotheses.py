@@ -169,11 +169,11 @@ class HypothesisModel:
         return np.array([[set(before) < set(after) for after in self.states] for before in self.states])
 
     def transitions(self, dt: float) -> Floats:
-        """Return the probability of each state after a time [s] (S, S), a row for each state before."""
+        """The probability of each state after a time [s] (S, S), a row for each state before."""
         return transitions(self.apart, self.n_contacts, self.options.rate, dt)
 
     def judged(self, expected: Floats) -> list[int]:
-        """Return the states that are judged: those near a likely one.
+        """The states that are judged: those near a likely one.
 
         Args:
             expected: the probabilities before the readings (S,).
@@ -183,7 +183,7 @@ class HypothesisModel:
         return [int(h) for h in np.flatnonzero(near)]
 
     def weights(self, given: Floats) -> Floats:
-        """Return the weights of weighed rows (p,), those of exact rows as good as exact.
+        """The weights of weighed rows (p,), those of exact rows as good as exact.
 
         Args:
             given: those of the system (n_weights,).
@@ -223,7 +223,7 @@ class WideSizes:
 
     @staticmethod
     def of(coordinates: FreeCoordinates, acceleration: float) -> WideSizes:
-        """Return those of a system, where accelerations are as large as that."""
+        """Those of a system, where accelerations are as large as that."""
         sizes = natural_sizes(coordinates.system, touched=True)
         rows = np.concatenate([sizes.rows[row.slice] for row in coordinates.weighed])
         return WideSizes(acceleration * sizes.unknowns[coordinates.columns], acceleration * rows)

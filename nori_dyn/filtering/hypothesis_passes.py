@@ -39,7 +39,7 @@ class RecognisedStretches:
 
     @staticmethod
     def of(model: HypothesisModel, passed: Sequence[History], stretches: Stretches) -> RecognisedStretches:
-        """Return those of a pass forward.
+        """Those of a pass forward.
 
         Args:
             model: the hypotheses.
@@ -59,7 +59,7 @@ class RecognisedStretches:
         return replace(stretch, states=self._states[stretch.first : stretch.first + len(stretch)])
 
     def beside(self, history: History) -> History:
-        """Return the estimates of a stretch, with its contacts: of the last one at first, then of the one before."""
+        """The estimates of a stretch, with its contacts: of the last one at first, then of the one before."""
         part = slice(self._left - len(history), self._left)
         self._left = part.start
         return replace(history, contacts=replace(self._recognised, probabilities=self._recognised.probabilities[part]))

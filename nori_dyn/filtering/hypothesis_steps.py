@@ -118,11 +118,11 @@ class NumpyHypothesisStep(NumpyTick):
         return int(np.argmax(self.probabilities))
 
     def posterior(self, h: int) -> Posterior | None:
-        """Return the posterior of u after the last step under hypothesis h; None where it is not judged."""
+        """The posterior of u after the last step under hypothesis h; None where it is not judged."""
         return self.afters.get(h)
 
     def motion(self, dt: float) -> MotionModel:
-        """Return how the memory moves on from the last step, over a time [s]."""
+        """How the memory moves on from the last step, over a time [s]."""
         assert self._measured is not None
         return self.tick.motion(self._measured, dt, dt <= self.longest)
 
@@ -316,7 +316,7 @@ class HypothesisSteps(Steps):
         watch: Watch = unwatched,
         seed: int = 0,
     ) -> HypothesisSteps:
-        """Return those of the contact states of a robot.
+        """Those of the contact states of a robot.
 
         Args:
             tree: the robot.
@@ -356,7 +356,7 @@ class HypothesisSteps(Steps):
             self.hypothesis_step.go_on_from(judging, other.tick)
 
     def anew(self, dt: float) -> HypothesisSteps:
-        """Return others of the same, which have seen nothing; dt is the usual time between ticks [s]."""
+        """Others of the same, which have seen nothing; dt is the usual time between ticks [s]."""
         found = HypothesisSteps(self.tick, self.model, dt)
         found.surfaces = copy(self.surfaces)
         return found
@@ -441,7 +441,7 @@ class HypothesisSteps(Steps):
         return min(max(self.ticks - 1, 0), len(self._past))
 
     def smoothed(self, ticks: int) -> Floats:
-        """Return the probability of each state so many ticks ago, `passed` at most, given all readings since (S,)."""
+        """The probability of each state so many ticks ago, `passed` at most, given all readings since (S,)."""
         rows = np.arange(self.ticks - ticks, self.ticks) % max(len(self._past), 1)
         probabilities = np.vstack([self._past[rows], self.probabilities])
         found: Floats = looked_back_over(probabilities, self._past_dt[rows], self.model.transitions)[0]

@@ -53,7 +53,7 @@ class Instant:
         return update(before, self.measured.A, self.measured.c, self.weights, self.tick.sizes[0])
 
     def motion(self, dt: float, is_gap: bool) -> MotionModel:
-        """Return how the memory moves on, over a time [s].
+        """How the memory moves on, over a time [s].
 
         Through a gap what has a rate does not go on: the motion is that of the rest alone, and what has a rate counts
         as an unknown of this tick.
@@ -78,7 +78,7 @@ class Instant:
     def smooth_step(
         self, after: Posterior, dt: float, is_gap: bool, mean: Floats, covariance: Floats
     ) -> tuple[Floats, Floats]:
-        """Return the mean (n,) and the covariance (n, n) of what is free, given all readings; see `smooth_step`.
+        """The mean (n,) and the covariance (n, n) of what is free, given all readings; see `smooth_step`.
 
         Args:
             after: what is known after the readings up to this tick.
@@ -190,7 +190,7 @@ class ContactPrograms:
         return [tick.coordinates for tick in self.each]
 
     def on(self, backend: str) -> ContactPrograms:
-        """Return the same on another backend."""
+        """The same on another backend."""
         return ContactPrograms(self.plans, self._contact_names, backend, unwatched, self._name, self)
 
     @property
@@ -207,7 +207,7 @@ class ContactPrograms:
         weights: Weights = None,
         missing: Missing = "refuse",
     ) -> Instant:
-        """Return a tick in a contact state, by its number; for the arguments see `Solver.solve`.
+        """A tick in a contact state, by its number; for the arguments see `Solver.solve`.
 
         Raises:
             InputError: as there.
@@ -227,7 +227,7 @@ class ContactPrograms:
         missing: Missing = "refuse",
         first: int = 0,
     ) -> Instants:
-        """Return N ticks, each in the contact state of its number (N,).
+        """N ticks, each in the contact state of its number (N,).
 
         Args:
             numbers: those of their contact states (N,).
@@ -305,7 +305,7 @@ def _refuse_large(alike: Alike, first: int) -> None:
 
 
 def undetermined(names: Sequence[str]) -> str:
-    """Return the message that no reading up to now tells some numbers."""
+    """The message that no reading up to now tells some numbers."""
     return (
         f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
         "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
@@ -314,7 +314,7 @@ def undetermined(names: Sequence[str]) -> str:
 
 
 def checked_time(name: str, dt: float) -> float:
-    """Return a time between ticks.
+    """A time between ticks.
 
     Raises:
         InputError: it is no positive number.

@@ -73,7 +73,7 @@ class MemoryState(NamedNumbers, Shown):
 
 
 def places_of(names: Sequence[str], name: str) -> list[int]:
-    """Return where the numbers of a variable are among those of a memory; a number has its own name too.
+    """Where the numbers of a variable are among those of a memory; a number has its own name too.
 
     Raises:
         UnknownNameError: it does not persist.
@@ -95,7 +95,7 @@ def memory_state(
 
 
 def information(state: MemoryState) -> SquareRootInformation:
-    """Return the square-root form of what is known.
+    """The square-root form of what is known.
 
     Raises:
         InputError: a mean or a covariance of a wrong shape, or that is none; it may hold infinite variances.

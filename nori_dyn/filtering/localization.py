@@ -108,7 +108,7 @@ class LinkContact:
 
     @staticmethod
     def of(link: str, probability: float, R: Floats, z: Floats, at: PointOfContact | None) -> LinkContact:
-        """Return that of a posterior, R w = z + noise of unit variance."""
+        """That of a posterior, R w = z + noise of unit variance."""
         root = np.linalg.inv(R)
         wrench = root @ z
         return LinkContact(link, probability, wrench, root @ root.T, *(at or (None, np.inf, wrench[3:])))
@@ -336,7 +336,7 @@ class TouchedSurfaces:
         self.links = tuple(LinkContact.of(self._links[h], float(p[h]), *found[h]) for h in order)
 
     def _wrench(self, after: Posterior, X: Transform) -> tuple[Floats, Floats]:
-        """Return R (6, 6) and z (6,) of the wrench of a touch in link coordinates, R w = z + noise of unit variance.
+        """R (6, 6) and z (6,) of the wrench of a touch in link coordinates, R w = z + noise of unit variance.
 
         Args:
             after: what is known in a state.
@@ -351,7 +351,7 @@ class TouchedSurfaces:
 
 
 def poses_from_base(tree: KinematicTree, q: Array) -> Array:
-    """Return E and r of the transform from the base to each link (n_links, 3, 4), see `from_base`."""
+    """E and r of the transform from the base to each link (n_links, 3, 4), see `from_base`."""
     at = positions(tree, q)
     each = [from_base(at, i) for i in range(tree.n_links)]
     return stack(*(np.concatenate([X.E, X.r[:, None]], axis=1) for X in each))
@@ -372,7 +372,7 @@ class PointsOfContact:
         self._log_share = -float(np.log((1 - cosine) / 2))
 
     def evidence(self, R: Floats, z: Floats) -> tuple[float, PointOfContact]:
-        """Return log g of a posterior, R w = z + noise of unit variance, up to log sigma_m^3, and where the touch is.
+        """log g of a posterior, R w = z + noise of unit variance, up to log sigma_m^3, and where the touch is.
 
         Args:
             R: (6, 6), in link coordinates.

@@ -23,12 +23,12 @@ NO_PART = 1e-3
 
 
 def distances(states: Sequence[ContactState]) -> Indices:
-    """Return in how many contacts states differ (n, n)."""
+    """The number of contacts in which states differ (n, n)."""
     return np.array([[len(set(one) ^ set(other)) for other in states] for one in states], dtype=np.intp)
 
 
 def transitions(apart: Indices, n_contacts: int, rate: float, time: float) -> Floats:
-    """Return the probability of each state after a time (n, n), a row for each state before.
+    """The probability of each state after a time (n, n), a row for each state before.
 
     Args:
         apart: in how many contacts states differ (n, n).
@@ -42,7 +42,7 @@ def transitions(apart: Indices, n_contacts: int, rate: float, time: float) -> Fl
 
 
 def weighed(expected: Floats, log_likelihoods: Floats) -> tuple[Floats, float]:
-    """Return the probabilities of states given a tick's readings (n,), and the logarithm of these readings' density.
+    """The probabilities of states given a tick's readings (n,), and the logarithm of these readings' density.
 
     Args:
         expected: the probabilities before the readings (n,).
@@ -55,7 +55,7 @@ def weighed(expected: Floats, log_likelihoods: Floats) -> tuple[Floats, float]:
 
 
 def looked_back_over(probabilities: Floats, steps: Floats, transitions: Callable[[float], Floats]) -> Floats:
-    """Return the probabilities of states at N ticks, given the readings of all of them (N, S).
+    """The probabilities of states at N ticks, given the readings of all of them (N, S).
 
     Args:
         probabilities: those given the readings up to each tick (N, S).
@@ -71,7 +71,7 @@ def looked_back_over(probabilities: Floats, steps: Floats, transitions: Callable
 
 
 def mixed(parts: Iterable[tuple[float, SquareRootInformation]], jump: Floats | None = None) -> SquareRootInformation:
-    """Return one normal density with the mean and the covariance of a mixture of several.
+    """One normal density with the mean and the covariance of a mixture of several.
 
     No covariance is formed: P = C C^T with the columns sqrt(w_i) [R_i^-1, m_i - m], and C is made triangular. Where one
     of them does not know all numbers, the weightiest is returned.

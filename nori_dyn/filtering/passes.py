@@ -233,7 +233,7 @@ def _joined(parts: Sequence[Floats]) -> Floats:
 
 
 def passed(instants: Instants, steps: Floats, usual: float, before: SquareRootInformation, keeps: bool) -> ForwardPass:
-    """Return a pass forward, native where all ticks are.
+    """A pass forward, native where all ticks are.
 
     Args:
         instants: the ticks.

@@ -71,7 +71,7 @@ class Stretch:
         return self.weights[k] if isinstance(self.weights, np.ndarray) and self.weights.ndim > 1 else self.weights
 
     def at(self, part: slice) -> Stretch:
-        """Return some of them that follow each other."""
+        """Some of them that follow each other."""
         weights = self.weights[part] if isinstance(self.weights, np.ndarray) and self.weights.ndim > 1 else self.weights
         arrays = (self.t[part], self.steps[part], self.states[part], self.q[part], self.qd[part], self.y[part])
         return Stretch(self.first + range(len(self))[part].start, *arrays, weights)
@@ -172,7 +172,7 @@ class Passes(ABC):
 
     @abstractmethod
     def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
-        """Return a pass forward through a stretch; `keeps` says whether there will be one back."""
+        """A pass forward through a stretch; `keeps` says whether there will be one back."""
 
     def filtered(self, stretches: Iterable[Stretch]) -> Iterator[History]:
         """Yield the estimates of each stretch, each tick's by the readings up to it.
@@ -193,7 +193,7 @@ class Passes(ABC):
             yield replace(found, delays=self._delays(last.found.instants[0])) if is_first else found
 
     def _delays(self, instant: Instant) -> Delays | None:
-        """Return how late a filter is at a tick's configuration, where that can be computed; None of a base."""
+        """How late a filter is at a tick's configuration, where that can be computed; None of a base."""
         if self._beginning.reference is not None:
             return None
         try:
@@ -202,7 +202,7 @@ class Passes(ABC):
             return None
 
     def _beside(self, stretch: Stretch, begin: Beginning, found: ForwardPass, track: ReferenceTrack | None) -> Passed:
-        """Return a pass, and what would be known without readings beside it."""
+        """A pass, and what would be known without readings beside it."""
         variances = [begin.variances]
         for decay, gained in zip(*self._laws(stretch.steps[1:]), strict=True):
             variances.append(decay * variances[-1] + gained)
@@ -273,7 +273,7 @@ class Passes(ABC):
         )
 
     def _outputs(self, alike: Alike, u: Floats, P: Floats) -> tuple[Estimate, Spread]:
-        """Return the outputs of ticks in one contact state, and how far they may be off."""
+        """The outputs of ticks in one contact state, and how far they may be off."""
         q, tick = alike.q, alike.tick
         lost = np.asarray(np.isnan(u).any(axis=1))
         if lost.any():

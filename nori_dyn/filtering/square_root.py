@@ -41,7 +41,7 @@ class SquareRootInformation:
 
     @staticmethod
     def of(mean: Floats, sigmas: Floats) -> SquareRootInformation:
-        """Return that of independent numbers.
+        """That of independent numbers.
 
         Args:
             mean: their means (k,).
@@ -62,7 +62,7 @@ class SquareRootInformation:
 
     @staticmethod
     def of_covariance(mean: Floats, P: Floats) -> SquareRootInformation:
-        """Return that of numbers with a mean (k,) and a covariance P (k, k).
+        """That of numbers with a mean (k,) and a covariance P (k, k).
 
         Raises:
             InputError: a mean that is not finite, or a covariance that is not positive definite.
@@ -84,11 +84,11 @@ class SquareRootInformation:
         return SquareRootInformation(R, R @ mean)
 
     def mean(self) -> Floats:
-        """Return the estimate (k,); nan where it is not determined."""
+        """The estimate (k,); nan where it is not determined."""
         return estimate(self.R, self.z)
 
     def covariance(self) -> Floats:
-        """Return the covariance (k, k); nan in the rows and columns of what is not determined."""
+        """The covariance (k, k); nan in the rows and columns of what is not determined."""
         return _covariance(self.R)
 
 
@@ -123,7 +123,7 @@ class Posterior:
         return SquareRootInformation(self.R[-k:, -k:], self.z[-k:])
 
     def covariance(self) -> Floats:
-        """Return the covariance of u (n, n); nan in the rows and columns of what is not determined."""
+        """The covariance of u (n, n); nan in the rows and columns of what is not determined."""
         return _covariance(self.R)
 
 
@@ -168,7 +168,7 @@ class MotionModel:
         return np.diag(np.maximum(self.decay[: self.n_v], SMALLEST_DECAY)) + self.dt * self.X_v
 
     def carried(self, R: Floats, z: Floats) -> Floats:
-        """Return rows R u = z as rows [R' | z'] over [s | m'], m' what m+ would be without noise."""
+        """Rows R u = z as rows [R' | z'] over [s | m'], m' what m+ would be without noise."""
         s, f = self.n_s, self.n_s + self.n_v
         a = np.maximum(self.decay, SMALLEST_DECAY)
         V = solve_triangular(self.transition, R[:, s:f].T, trans=1).T if self.n_v else R[:, s:f]
@@ -239,7 +239,7 @@ def forgotten(known: SquareRootInformation, n_v: int) -> SquareRootInformation:
 
 
 def smooth_step(after: Posterior, motion: MotionModel, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Return the mean (n,) and the covariance (n, n) of u, given all sensors before and after it.
+    """The mean (n,) and the covariance (n, n) of u, given all sensors before and after it.
 
     With the noise written as w = sqrt(Q) e, e of unit variance, u is known by s, e and m+: the rows of u and those of e
     are made triangular over [s e | m+]. Those of [s e] say what they are, given m+. Nothing is subtracted from a
@@ -284,7 +284,7 @@ def smooth_step(after: Posterior, motion: MotionModel, mean: Floats, covariance:
 
 
 def with_noise(rows: Floats, G: Floats) -> Floats:
-    """Return rows over [s | m'] as rows over [s e | m+], with m+ = m' + G e, and below them those of e.
+    """Rows over [s | m'] as rows over [s e | m+], with m+ = m' + G e, and below them those of e.
 
     Args:
         rows: [A | b] (..., r, n_s + k + 1).
@@ -303,7 +303,7 @@ def with_noise(rows: Floats, G: Floats) -> Floats:
 
 
 def triangular(rows: Floats) -> tuple[Floats, Floats, Any]:
-    """Return rows [R | z] with the same sum of squares |R u - z|^2, R upper triangular, and what is left of it.
+    """Rows [R | z] with the same sum of squares |R u - z|^2, R upper triangular, and what is left of it.
 
     A pivot that vanishes beside its column leaves a row of zeros; what else its rows say goes to later columns.
 
@@ -329,7 +329,7 @@ def triangular(rows: Floats) -> tuple[Floats, Floats, Any]:
 
 
 def _echelon(rows: Floats, sizes: Floats) -> Floats:
-    """Return [R | z] (n, n + 1), and below it what is left, by reflections that pass by pivots that vanish."""
+    """[R | z] (n, n + 1), and below it what is left, by reflections that pass by pivots that vanish."""
     n = len(sizes)
     R, left = np.zeros((n, n + 1)), rows.copy()
     for j in range(n):
@@ -346,7 +346,7 @@ def _echelon(rows: Floats, sizes: Floats) -> Floats:
 
 
 def _inverse(R: Floats) -> tuple[Floats, Floats]:
-    """Return T with u = T z for what rows R u = z determine, and a basis (n, r) of the u with R u = 0."""
+    """T with u = T z for what rows R u = z determine, and a basis (n, r) of the u with R u = 0."""
     zero = np.diag(R) == 0.0
     filled = R + np.diag(zero.astype(float))
     T = solve_triangular(filled, np.eye(len(R)))
@@ -358,7 +358,7 @@ def _inverse(R: Floats) -> tuple[Floats, Floats]:
 
 
 def estimate(R: Floats, z: Floats) -> Floats:
-    """Return u of rows R u = z (n,); nan where it is not determined."""
+    """u of rows R u = z (n,); nan where it is not determined."""
     if np.diag(R).all():
         u: Floats = solve_triangular(R, z)
         return u
@@ -367,7 +367,7 @@ def estimate(R: Floats, z: Floats) -> Floats:
 
 
 def _covariance(R: Floats) -> Floats:
-    """Return the covariance of u with rows R u = z + noise (n, n); nan for what is not determined."""
+    """The covariance of u with rows R u = z + noise (n, n); nan for what is not determined."""
     if np.diag(R).all():
         F: Floats = solve_triangular(R, np.eye(len(R)))
         return F @ F.T

@@ -38,7 +38,7 @@ GOOD = Status()
 
 
 def cause_of(wrong: int, lost: Sequence[str]) -> str:
-    """Return why a tick has no estimate, in words.
+    """Why a tick has no estimate, in words.
 
     Args:
         wrong: what `step` returned.
@@ -114,10 +114,10 @@ class Step(ABC):
 
     @abstractmethod
     def posterior(self) -> Posterior:
-        """Return the posterior of u after the last step."""
+        """The posterior of u after the last step."""
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        """Return the prior of the memory a time [s] after the last step."""
+        """The prior of the memory a time [s] after the last step."""
         return predict(self.posterior(), self.tick.motion(self.measured, dt, dt <= self.longest))
 
     @abstractmethod
@@ -190,7 +190,7 @@ class NativeCall:
 
 
 def without_readings(tick: TickPrograms, before: SquareRootInformation) -> Posterior:
-    """Return the posterior of a tick without readings, and so without rates: what is known of v is not any more.
+    """The posterior of a tick without readings, and so without rates: what is known of v is not any more.
 
     Args:
         tick: its programs.
@@ -387,7 +387,7 @@ class Steps(ABC):
 
     @abstractmethod
     def on(self, backend: str) -> Self:
-        """Return the same on another backend, on the same arrays of inputs and outputs; it has seen nothing."""
+        """The same on another backend, on the same arrays of inputs and outputs; it has seen nothing."""
 
     @abstractmethod
     def go_on_from(self, other: Self, dt: float) -> None:
@@ -430,11 +430,11 @@ class Steps(ABC):
 
     @abstractmethod
     def posterior(self) -> Posterior:
-        """Return the posterior of u after the last step."""
+        """The posterior of u after the last step."""
 
     @abstractmethod
     def predicted(self, dt: float) -> SquareRootInformation:
-        """Return the prior of the memory a time [s] after the last step."""
+        """The prior of the memory a time [s] after the last step."""
 
     @property
     def lost(self) -> tuple[int, ...]:

@@ -159,7 +159,7 @@ class TickPrograms:
         return tuple(x for one in self.coordinates.memory for x in one.jump or (0.0,) * len(one.mean))
 
     def motion(self, measured: MeasurementRows, dt: float, knows_rates: bool = True) -> MotionModel:
-        """Return how the memory moves on from a tick.
+        """How the memory moves on from a tick.
 
         Args:
             measured: what the tick says.
@@ -193,7 +193,7 @@ class TickPrograms:
         return np.asarray(self.rows.batch(Q, Qd, Y))
 
     def constants(self, values: Floats) -> Floats:
-        """Return the constants c of the rows of sensors (..., p), of numbers (..., n_values) that `rows` computes."""
+        """The constants c of the rows of sensors (..., p), of numbers (..., n_values) that `rows` computes."""
         start = len(self.coordinates.rows.A)
         return values[..., start : start + len(self.coordinates.row_names)]
 
@@ -242,11 +242,11 @@ class TickPrograms:
         return np.stack([one.decay(dt) for one in self.coordinates.memory for _ in one.mean], axis=-1)
 
     def gained(self, dt: float | Floats) -> Floats:
-        """Return the variance that each number of the memory gains over a time (...) [s] (..., k)."""
+        """The variance that each number of the memory gains over a time (...) [s] (..., k)."""
         return np.concatenate([one.variance(dt) for one in self.coordinates.memory], axis=-1)
 
     def outputs(self, q: Floats, qd: Floats, y: Floats, u: Floats, singular: Singular = "refuse") -> Estimate:
-        """Return the outputs of a state, or of N states with a leading N, given what is free.
+        """The outputs of a state, or of N states with a leading N, given what is free.
 
         Args:
             q: configuration (..., nq).

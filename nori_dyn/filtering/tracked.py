@@ -171,7 +171,7 @@ class Tracked(Shown):
         return {}
 
     def __getitem__(self, name: str) -> Floats:
-        """Return an output by name.
+        """An output by name.
 
         Raises:
             NotRequestedError: the plan does not compute it.
@@ -248,11 +248,11 @@ class Recognised(Tracked):
         return {f"{CONTACT}{name}": self.probability_of(name) for name in names} | point
 
     def probability_of(self, contact: str) -> float:
-        """Return the probability that a contact is closed."""
+        """The probability that a contact is closed."""
         return sum(p for state, p in self.probabilities.items() if contact in state)
 
     def mixture(self, name: str) -> Floats:
-        """Return an output by name, the mean over all states with their probabilities.
+        """An output by name, the mean over all states with their probabilities.
 
         Raises:
             NotRequestedError: the plan does not compute it.

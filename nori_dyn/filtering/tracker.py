@@ -104,7 +104,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         self.reset()
 
     def _window_of(self, steps: Steps) -> SlidingWindow:
-        """Return the window of a tracker with a lag."""
+        """The window of a tracker with a lag."""
         if isinstance(steps, ContactSteps):
             return SlidingWindow(steps, self.lag)
         assert isinstance(steps, HypothesisSteps)
@@ -254,7 +254,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         return self._recognising("switches").switches
 
     def smoothed(self, ticks: int) -> dict[ContactState, float]:
-        """Return the probability of each contact state so many ticks ago, given all readings since.
+        """The probability of each contact state so many ticks ago, given all readings since.
 
         Raises:
             InputError: the hypotheses do not have as large a `lag`, or the tracker has not run as long; contacts are
@@ -366,7 +366,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         return status
 
     def _without(self, wrong: int, cause: str) -> Status:
-        """Return the status of a tick without an estimate."""
+        """The status of a tick without an estimate."""
         self._values[:] = np.nan
         return Status(ok=False, rcond=0.0 if wrong == UNDETERMINED else np.nan, cause=cause)
 
@@ -457,7 +457,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         return self._in_window(window, last, window.slots[last].u.copy())
 
     def rest(self) -> list[Tracked]:
-        """Return the estimates of the ticks that `step` has not returned yet, oldest first, by all readings.
+        """The estimates of the ticks that `step` has not returned yet, oldest first, by all readings.
 
         Where contacts are recognised, those of the last ticks are settled by this, so that `reset` has to come next.
 
@@ -561,7 +561,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         return joined([recognised.beside(one) for one in run.smoothed(recognised)][::-1])
 
     def _programs_of_states(self, backend: str) -> ContactPrograms:
-        """Return the programs of each contact state on a backend, of a tracker that recognises them.
+        """The programs of each contact state on a backend, of a tracker that recognises them.
 
         Raises:
             InputError: it has no plans of contact states.
@@ -569,7 +569,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         raise InputError("this tracker has no plans of single contact states, by which a smoother runs.")
 
     def delays(self, q: ArrayLike) -> Delays:
-        """Return how late estimates follow what persists, at rest at a configuration, once the filter has settled.
+        """How late estimates follow what persists, at rest at a configuration, once the filter has settled.
 
         Args:
             q: configuration (nq,).
@@ -605,11 +605,11 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         return state if reference is None else reference.at(dt).state(state)
 
     def _cause(self, wrong: int) -> str:
-        """Return why the last tick has no estimate."""
+        """Why the last tick has no estimate."""
         return cause_of(wrong, [self.free_names[k] for k in self.steps.lost])
 
     def _unknown(self, tick: TickPrograms, time: float, u: Floats) -> str:
-        """Return the message that something of a tick is not determined."""
+        """The message that something of a tick is not determined."""
         names = [tick.coordinates.names[place] for place in np.flatnonzero(np.isnan(u)).tolist()]
         return f"at {time:.6g} s: {undetermined(names)}"
 
@@ -631,7 +631,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
 
 def increasing(T: Floats) -> Floats:
-    """Return times (N,).
+    """Times (N,).
 
     Raises:
         InputError: one is not after the one before.

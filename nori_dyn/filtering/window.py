@@ -95,7 +95,7 @@ class WindowSlot:
         return Posterior(R, z, self.nis, self.degrees, self.log_likelihood, self.u)
 
     def mean_back(self, following: WindowSlot, mean: Floats) -> Floats | None:
-        """Return the estimate (n,) by all readings, which stays until the next step back.
+        """The estimate (n,) by all readings, which stays until the next step back.
 
         None where NumPy has to look: something is not determined, or there is no other way.
 
@@ -110,7 +110,7 @@ class WindowSlot:
         return native.late
 
     def known_back(self, following: WindowSlot, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-        """Return the estimate (n,) and its covariance (n, n) by all readings.
+        """The estimate (n,) and its covariance (n, n) by all readings.
 
         Args:
             following: the next tick.
@@ -125,7 +125,7 @@ class WindowSlot:
         return self._instant().smooth_step(self.after, following.dt, is_gap, mean, covariance)
 
     def _is_gap(self, following: WindowSlot) -> bool:
-        """Return whether the motion to the next tick is not known."""
+        """Whether the motion to the next tick is not known."""
         return not (self._has_rates and following._has_rates) or following.dt > self.step.longest
 
     def _instant(self) -> Instant:
@@ -196,7 +196,7 @@ class SlidingWindow:
         self.slots.append(slot)
 
     def late(self) -> Floats:
-        """Return the estimate of u at the first tick, by all readings; it stays until the next call."""
+        """The estimate of u at the first tick, by all readings; it stays until the next call."""
         k = len(self._steps.tick.memory_names)
         mean = self.slots[-1].u
         for number in range(len(self.slots) - 2, -1, -1):
@@ -207,11 +207,11 @@ class SlidingWindow:
         return mean
 
     def all(self) -> list[Floats]:
-        """Return the estimates of u at all ticks, by all readings."""
+        """The estimates of u at all ticks, by all readings."""
         return [u for u, _ in smoothed_back(self.slots)]
 
     def known(self, number: int, u: Floats) -> Known:
-        """Return what is known of a tick, by its number and its estimate; how sure it is, when that is asked for."""
+        """What is known of a tick, by its number and its estimate; how sure it is, when that is asked for."""
         slots = [self.slots[k] for k in range(number, len(self.slots))]
         for slot in slots:
             slot.is_shared = True
@@ -222,7 +222,7 @@ class SlidingWindow:
 
 
 def smoothed_back(slots: Sequence[WindowSlot]) -> list[tuple[Floats, Floats]]:
-    """Return the mean (n,) and the covariance (n, n) of u at each tick of a window, by all readings.
+    """The mean (n,) and the covariance (n, n) of u at each tick of a window, by all readings.
 
     Args:
         slots: the ticks, one at least.

@@ -24,7 +24,7 @@ ABANDONED = 3600.0
 
 
 def cache_root() -> Path:
-    """Return the user's cache folder, or the one that NORI_DYN_CACHE names.
+    """The user's cache folder, or the one that NORI_DYN_CACHE names.
 
     On Linux that is XDG_CACHE_HOME, or else ~/.cache (XDG Base Directory Specification); on macOS ~/Library/Caches.
     """
@@ -38,7 +38,7 @@ def cache_root() -> Path:
 
 
 def read_entry(entry: Path) -> bytes | None:
-    """Return the content of an entry; None where there is none that can be read."""
+    """The content of an entry; None where there is none that can be read."""
     try:
         return entry.read_bytes() if entry.is_file() else None
     except OSError:
@@ -69,7 +69,7 @@ def put_entry(made: Path, entry: Path) -> None:
 
 
 def partial_folder(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """Return a folder for unfinished entries, inside that of the finished ones; as a context it is removed at the end.
+    """A folder for unfinished entries, inside that of the finished ones; as a context it is removed at the end.
 
     Raises:
         OSError: the folder cannot be written, or is full.

@@ -192,14 +192,14 @@ class VariableReading:
 
 
 def known_terms(value: tuple[float, ...] | None, y: Array) -> Array:
-    """Return the known part of rows: minus their known values (rows), or minus their readings y (rows, ...)."""
+    """The known part of rows: minus their known values (rows), or minus their readings y (rows, ...)."""
     return -y if value is None else -np.array(value)
 
 
 def per_component(
     what: str, values: float | Sequence[float] | None, components: Sequence[str]
 ) -> tuple[float, ...] | None:
-    """Return one number a component from one for all, or as many.
+    """One number a component from one for all, or as many.
 
     Raises:
         SensorConfigError: a list of another length.
@@ -214,7 +214,7 @@ def per_component(
 
 
 def range_per_component(what: str, sensor: Measurement, components: Sequence[str]) -> Ranges | None:
-    """Return the range of a sensor's reading, one pair a component, infinite where there is no end.
+    """The range of a sensor's reading, one pair a component, infinite where there is no end.
 
     Raises:
         SensorConfigError: a list of another length.
@@ -230,7 +230,7 @@ def range_per_component(what: str, sensor: Measurement, components: Sequence[str
 
 
 def _pairs(ends: Sequence[float | None] | Sequence[Sequence[float | None]] | None) -> list[tuple[float, float]]:
-    """Return the ends of one range, or of several, as pairs."""
+    """The ends of one range, or of several, as pairs."""
     one = [end for end in ends or () if not isinstance(end, Sequence)]
     pairs = [end for end in ends or () if isinstance(end, Sequence)] + ([one] if one else [])
     return [(-math.inf if low is None else low, math.inf if high is None else high) for low, high in pairs]

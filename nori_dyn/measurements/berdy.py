@@ -23,7 +23,7 @@ def berdy_map(
     prior: Numbers | Mapping[str, Numbers],
     mean: Numbers | Mapping[str, Numbers | None] | None = 0.0,
 ) -> SensorSet:
-    """Return a set of sensors whose estimate is that of iDynTree's BERDY with a floating base, its MAP mode.
+    """A set of sensors whose estimate is that of iDynTree's BERDY with a floating base, its MAP mode.
 
         minimise |D d + b_D|^2 / dynamics^2  +  |d - mean|^2 / prior^2  +  |Y d + b_Y|^2 / sigma^2
 

@@ -40,7 +40,7 @@ class OffsetReading(EquationOf):
 
 
 def bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
-    """Return the equations of a sensor on a robot, after each the prior of its offset where it has one.
+    """The equations of a sensor on a robot, after each the prior of its offset where it has one.
 
     Raises:
         SensorConfigError: a name or number of values that does not fit the robot; a range that the sensor cannot have.
@@ -63,7 +63,7 @@ def bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
 
 
 def without_offset(equation: Equation) -> Equation:
-    """Return the rows of the true value that an equation of a sensor reads, with or without an offset."""
+    """The rows of the true value that an equation of a sensor reads, with or without an offset."""
     return equation.equation if isinstance(equation, OffsetReading) else equation
 
 
@@ -80,7 +80,7 @@ def scalar_rows(system: System, rows: Iterable[RowBlock], *kinds: str) -> Iterat
 
 
 def _unknown(reading: Equation, body: int, is_force: bool) -> Unknown:
-    """Return the offset of a reading."""
+    """The offset of a reading."""
     units = (reading.units if isinstance(reading, WithUnits) else None) or ("",) * len(reading.components)
     return Unknown(VariableKey(OFFSET, body, reading.name), reading.components, units, is_force)
 

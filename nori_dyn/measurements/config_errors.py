@@ -62,7 +62,7 @@ class ConfigSchema:
 
 
 def config_error(error: ValidationError, data: Any, schema: ConfigSchema) -> InvalidConfigError:
-    """Return the error of a config that does not follow its schema.
+    """The error of a config that does not follow its schema.
 
     Where a field may be one of several things, pydantic gives an error for each: the one that went deepest is the one
     that was meant; of several at one place, all allowed values are listed.
@@ -89,7 +89,7 @@ def unknown_type(error: ValidationError, data: Any) -> tuple[str, Path] | None:
 
 
 def place(path: Path) -> str:
-    """Return where something is for people: "measurements[2].sigma"."""
+    """Where something is for people: "measurements[2].sigma"."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".") or "the top level"
 
@@ -101,7 +101,7 @@ def _depth(error: Mapping[str, Any]) -> tuple[int, bool]:
 
 
 def _path_in(data: Any, error: Mapping[str, Any]) -> Path:
-    """Return where in the content an error is, without the names of alternatives that pydantic puts in between."""
+    """Where in the content an error is, without the names of alternatives that pydantic puts in between."""
     path: list[str | int] = []
     for part in error["loc"]:
         is_item = isinstance(data, Sequence) and not isinstance(data, str) and isinstance(part, int)

@@ -48,7 +48,7 @@ class Contact:
 
 
 def contact_state(known: Sequence[str], closed: Iterable[str], where: str) -> ContactState:
-    """Return the state in which some contacts are closed, whatever the order in which they are named.
+    """The state in which some contacts are closed, whatever the order in which they are named.
 
     Args:
         known: names of all contacts.

@@ -36,7 +36,7 @@ class DynamicsNoise(ConfigPart):
     sigma: Positive | SigmaByEquation
 
     def of(self, equation: str, n: int) -> tuple[float, ...] | None:
-        """Return the standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""
+        """The standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""
         if not isinstance(self.sigma, SigmaByEquation):
             return (self.sigma,) * n
         sigma = self.sigma.model_dump(by_alias=True)[equation]

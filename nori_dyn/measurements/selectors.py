@@ -47,7 +47,7 @@ Selector: TypeAlias = str | list[str] | Except | Match | At
 
 
 def select_joints(tree: KinematicTree, selector: Selector) -> list[int]:
-    """Return the bodies whose joints a selector names, in topological order.
+    """The bodies whose joints a selector names, in topological order.
 
     `all` includes the free joint of a floating base, `actuated` leaves it out; fixed joints that were kept are in both.
     `tips` are those that no other moves on: the last ones of arms, legs and necks.

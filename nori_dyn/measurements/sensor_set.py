@@ -52,7 +52,7 @@ MAX_CONTACTS = 6
 
 @cache
 def measurement_types() -> dict[str, type[Measurement]]:
-    """Return every sensor by the name that configs use: our own, and those of other packages by entry point.
+    """Every sensor by the name that configs use: our own, and those of other packages by entry point.
 
     Raises:
         SensorConfigError: a package offers something under the entry-point group that is not a sensor.
@@ -177,7 +177,7 @@ class SensorSet(Shown):
         return hashlib.sha256(json.dumps(parts[0] if len(parts) == 1 else parts, sort_keys=True).encode()).hexdigest()
 
     def dynamics_sigma(self, equation: str, n: int) -> tuple[float, ...] | None:
-        """Return the standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""
+        """The standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""
         return None if self.dynamics is None else self.dynamics.of(equation, n)
 
     @property
@@ -186,7 +186,7 @@ class SensorSet(Shown):
         return tuple(contact.name for contact in self.contacts)
 
     def contact_state(self, closed: Iterable[str]) -> ContactState:
-        """Return the names of some contacts in the order of the config.
+        """The names of some contacts in the order of the config.
 
         Raises:
             UnknownSensorNameError: there is no such contact.
@@ -273,7 +273,7 @@ class SensorSet(Shown):
         return replace(self, measurements=(*self.measurements, Centroidal(type="centroidal", quantities=lacking)))
 
     def equations(self, tree: KinematicTree) -> list[Equation]:
-        """Return the measurement rows on a robot.
+        """The measurement rows on a robot.
 
         Raises:
             SensorConfigError: a name that the robot does not have, with its sensor; or a set with
@@ -357,7 +357,7 @@ def _check_base(equations: Sequence[Equation]) -> None:
 
 
 def _why(tree: KinematicTree) -> str:
-    """Return why a selector may leave no link."""
+    """Why a selector may leave no link."""
     is_fixed = not any(isinstance(joint, Free) for joint in tree.joints)
     return " Its base is fixed: base='floating' loads it with one that moves." if is_fixed else ""
 
@@ -365,7 +365,7 @@ def _why(tree: KinematicTree) -> str:
 def _named(
     measurements: Sequence[Measurement], taken: set[tuple[bool, str]], path: tuple[str | int, ...]
 ) -> set[tuple[bool, str]]:
-    """Return the names of sensors beside those that are taken.
+    """The names of sensors beside those that are taken.
 
     Raises:
         InvalidConfigError: one is taken.
@@ -398,7 +398,7 @@ def _check_no_offsets(measurements: Sequence[Measurement], path: tuple[str | int
 def _changed(
     entries: Sequence[Mapping[str, Any]], changes: Mapping[str, Mapping[str, Any] | None]
 ) -> list[dict[str, Any]]:
-    """Return entries with some fields changed, by their type and then by their name; None leaves them out.
+    """Entries with some fields changed, by their type and then by their name; None leaves them out.
 
     Raises:
         UnknownSensorNameError: there is no such type, and no entry of such a name.
@@ -417,7 +417,7 @@ def _changed(
 
 @cache
 def config_model() -> type[BaseModel]:
-    """Return the pydantic model of a sensor config, over all sensors that exist."""
+    """The pydantic model of a sensor config, over all sensors that exist."""
     entries = entries_of(tuple(measurement_types().values()))
     contact = create_model(
         "ContactConfig", __config__=ConfigDict(extra="forbid"), closed=(entries, ...), open=(entries, ...)

@@ -31,7 +31,7 @@ WRENCH = Unknown(VariableKey(TOUCH, 0, "wrench"), FORCE, FORCE_UNITS)
 
 
 def from_base(at: Kinematics, link: int) -> Transform:
-    """Return the transform to a link from the base: the link on a free joint that carries it, or the world."""
+    """The transform to a link from the base: the link on a free joint that carries it, or the world."""
     tree = at.tree
     first = [*path(tree.parents, link)][-1]
     return transform_between(at, link, first if isinstance(tree.joints[first], Free) else WORLD)

@@ -57,7 +57,7 @@ def assemble(
     notes: Sequence[str] = (),
     file: str = "",
 ) -> KinematicTree:
-    """Return the tree of the links and joints of a model.
+    """The tree of the links and joints of a model.
 
     Args:
         name: the robot's name, for messages.
@@ -146,7 +146,7 @@ def assemble(
 
 
 def positions_of(locked: str | Sequence[str] | Mapping[str, float]) -> dict[str, float]:
-    """Return the positions [rad or m] at which joints are frozen: zero where only their names are given."""
+    """The positions [rad or m] at which joints are frozen: zero where only their names are given."""
     names = (locked,) if isinstance(locked, str) else locked
     return dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, 0.0)
 
@@ -162,7 +162,7 @@ def _check_kept(name: str, joints: Sequence[JointData], kept: Sequence[str], loc
 
 
 def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[JointData]) -> list[str]:
-    """Return the link names depth first from the root, siblings in the order of the file."""
+    """The link names depth first from the root, siblings in the order of the file."""
     children: dict[str, dict[str, str]] = {}  # of each link, the links that it carries, each with its joint
     for link in links:
         if link.name in children:
@@ -221,7 +221,7 @@ def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[Jo
 
 
 def lumped(parts: Sequence[tuple[LinkData, Transform]]) -> Floats:
-    """Return the spatial inertia (6, 6) of links fixed to one body, each with its transform from the body's frame.
+    """The spatial inertia (6, 6) of links fixed to one body, each with its transform from the body's frame.
 
     Added up as mass, centre and rotational inertia, so that the structure (m 1, m c x, symmetry) stays exact.
     """

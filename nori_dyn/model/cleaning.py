@@ -44,7 +44,7 @@ class Cleaner:
     n_positions: int = 0
 
     def rpy(self, literals: tuple[str, str, str]) -> Floats:
-        """Return R = Rz(yaw) Ry(pitch) Rx(roll) (3, 3) of angles as printed [rad], from child to parent.
+        """R = Rz(yaw) Ry(pitch) Rx(roll) (3, 3) of angles as printed [rad], from child to parent.
 
         Source: the URDF specification; the product of exact quarter turns is an exact signed permutation.
         """
@@ -59,12 +59,12 @@ class Cleaner:
         return self.rotation(R + 0.0)  # -0.0 becomes 0.0
 
     def angle(self, literal: str) -> float:
-        """Return an angle as printed [rad], the nearest double where it is a quarter turn or zero."""
+        """An angle as printed [rad], the nearest double where it is a quarter turn or zero."""
         quarters = self._quarters(literal)
         return float(literal) if quarters is None else quarters * (math.pi / 2)
 
     def rotation(self, R: Floats) -> Floats:
-        """Return a rotation (3, 3) whose entries within 1e-12 of 0, and of ±1 where alone, are exact."""
+        """A rotation (3, 3) whose entries within 1e-12 of 0, and of ±1 where alone, are exact."""
         if not self.active:
             return R
         clean = np.where(np.abs(R) <= TOLERANCE, 0.0, R)
@@ -75,7 +75,7 @@ class Cleaner:
         return clean
 
     def axis(self, axis: Floats) -> tuple[float, float, float]:
-        """Return the unit vector of a nonzero axis (3,), its components within 1e-12 of 0 and ±1 exact."""
+        """The unit vector of a nonzero axis (3,), its components within 1e-12 of 0 and ±1 exact."""
         unit = axis / np.linalg.norm(axis)
         clean = unit
         if self.active:
@@ -87,7 +87,7 @@ class Cleaner:
         return x, y, z
 
     def position(self, position: Floats) -> Floats:
-        """Return a position (3,) [m] whose components within 1e-12 m of zero are zero."""
+        """A position (3,) [m] whose components within 1e-12 m of zero are zero."""
         if not self.active:
             return position
         clean = np.where(np.abs(position) <= TOLERANCE, 0.0, position)
@@ -131,7 +131,7 @@ class Cleaner:
 
 
 def last_unit(literal: str) -> float:
-    """Return the unit of the last decimal printed, or 0 where fewer than seven are."""
+    """The unit of the last decimal printed, or 0 where fewer than seven are."""
     try:
         exponent = Decimal(literal).as_tuple().exponent
     except InvalidOperation:

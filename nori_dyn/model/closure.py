@@ -49,7 +49,7 @@ def closed(
 def closed(
     tree: KinematicTree, q: Floats, qd: Floats | None = None, *, free: Collection[str] | None = None
 ) -> Floats | tuple[Floats, Floats]:
-    """Return the closed configuration next to one, and the velocity next to one that keeps it closed.
+    """The closed configuration next to one, and the velocity next to one that keeps it closed.
 
     Args:
         tree: the robot, with its loops and couplings.
@@ -138,7 +138,7 @@ def random_closed(tree: KinematicTree, rng: np.random.Generator, n: int) -> Floa
 
 
 def _project(tree: KinematicTree, Q: Floats, moving: Indices, enough: int = 1) -> tuple[Floats, Floats]:
-    """Return the closed configurations next to some (nq, N), by moving some freedoms, and their largest gaps (N,).
+    """The closed configurations next to some (nq, N), by moving some freedoms, and their largest gaps (N,).
 
     When enough of them are closed the others are left as they are.
     """

@@ -60,7 +60,7 @@ def inertia_of_ten(ten: Sequence[Any] | Array) -> Array:
 
 
 def physical_links(links: Sequence[LinkData], inertias: Inertias) -> tuple[list[LinkData], list[LinkData]]:
-    """Return the links to make a tree of, and those whose inertia no distribution of mass has, as they were given.
+    """The links to make a tree of, and those whose inertia no distribution of mass has, as they were given.
 
     Args:
         links: links as a file gives them.
@@ -144,7 +144,7 @@ def check_inertia(link: str, mass: float, com: Floats, I_com: Floats) -> bool:
 
 
 def nearest_physical(I_com: Floats, least: float = 0.0) -> Floats:
-    """Return the rotational inertia (3, 3) nearest to one, of those that some distribution of mass has [kg m^2].
+    """The rotational inertia (3, 3) nearest to one, of those that some distribution of mass has [kg m^2].
 
     Nearest in the Frobenius norm of the pseudo-inertia about the centre of mass, diag(Σ, m) with Σ = tr(I)/2 1 - I the
     second moments of the mass: it is physical where it is positive semidefinite, and projected on that cone by taking
@@ -164,19 +164,19 @@ def nearest_physical(I_com: Floats, least: float = 0.0) -> Floats:
 
 
 def second_moments(I: Floats) -> Floats:
-    """Return the second moments of the mass Σ = tr(I)/2 1 - I (3, 3) of a rotational inertia I (3, 3)."""
+    """The second moments of the mass Σ = tr(I)/2 1 - I (3, 3) of a rotational inertia I (3, 3)."""
     S: Floats = np.trace(I) / 2 * np.eye(3) - I
     return S
 
 
 def rotational_inertia(S: Floats) -> Floats:
-    """Return the rotational inertia I = tr(Σ) 1 - Σ (3, 3) of second moments of the mass Σ (3, 3)."""
+    """The rotational inertia I = tr(Σ) 1 - Σ (3, 3) of second moments of the mass Σ (3, 3)."""
     I: Floats = np.trace(S) * np.eye(3) - S
     return I
 
 
 def principal_moments(I_com: Floats) -> str:
-    """Return the principal moments of a rotational inertia (3, 3) in words, rising."""
+    """The principal moments of a rotational inertia (3, 3) in words, rising."""
     moments = np.linalg.eigvalsh(I_com)
     rounded = np.where(np.abs(moments) <= TOLERANCE * np.abs(moments).max(), 0.0, moments)
     return ", ".join(f"{moment:.4g}" for moment in rounded)

@@ -42,12 +42,12 @@ class InternalLink:
     J: Floats
 
     def crossing(self, q: Array) -> Crossing:
-        """Return the way from the parent's new frame to the link's, at the joint's configuration q (n, ...)."""
+        """The way from the parent's new frame to the link's, at the joint's configuration q (n, ...)."""
         return Crossing.of(self.r, self.rotations, self.joint.transform(q), self.joint.plane)
 
 
 def internal_links(tree: KinematicTree, regroup: bool) -> tuple[InternalLink, ...]:
-    """Return the links of a robot as the program uses them.
+    """The links of a robot as the program uses them.
 
     Args:
         tree: the robot.
@@ -76,7 +76,7 @@ def internal_links(tree: KinematicTree, regroup: bool) -> tuple[InternalLink, ..
 
 
 def _chosen_frame(joint: Joint, E: Floats) -> tuple[Joint, tuple[Floats, ...], Floats]:
-    """Return a joint in its new frame, the fixed rotation to it as factors, and the rotation from the link's frame.
+    """A joint in its new frame, the fixed rotation to it as factors, and the rotation from the link's frame.
 
     The frame is the link's own where the axis is a coordinate axis and one turn in a plane leads there; otherwise the
     axis becomes z, by two turns. On a fixed joint it has the parent's axes: no turn is needed. What relabels axes comes
@@ -94,7 +94,7 @@ def _chosen_frame(joint: Joint, E: Floats) -> tuple[Joint, tuple[Floats, ...], F
 
 
 def _movable(joint: Joint, I: Floats) -> Floats:
-    """Return the part of a link's inertia that its joint does not feel.
+    """The part of a link's inertia that its joint does not feel.
 
     All of it on a fixed joint; a rod of any mass along a revolute's axis.
     """
@@ -119,7 +119,7 @@ def _turned(I: Floats, C: Floats) -> Floats:
 
 
 def _cleaned(I: Floats) -> Floats:
-    """Return an inertia exactly symmetric, without entries that are nothing but rounding."""
+    """An inertia exactly symmetric, without entries that are nothing but rounding."""
     I = (I + I.T) / 2
     for rows in (slice(0, 3), slice(3, 6)):
         for columns in (slice(0, 3), slice(3, 6)):

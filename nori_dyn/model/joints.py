@@ -39,7 +39,7 @@ UNITS = dict(zip((*MOTION, *FORCE), (*MOTION_UNITS, *FORCE_UNITS), strict=True))
 
 
 def axis_rotation(axis: tuple[float, float, float], q: Array | float) -> Array:
-    """Return E, the coordinate rotation (3, 3, ...) of a turn by the angle q about a unit axis.
+    """E, the coordinate rotation (3, 3, ...) of a turn by the angle q about a unit axis.
 
     E = R^T = cos(q) 1 - sin(q) u x + (1 - cos(q)) u u^T (Rodrigues; RBDA (2.19)-(2.20) for the coordinate axes).
     """
@@ -57,7 +57,7 @@ def _of_axis(axis: tuple[float, float, float]) -> tuple[Floats, Floats, Floats]:
 
 
 def quaternion_rotation(quaternion: Array) -> Array:
-    """Return E (3, 3, ...), from parent to child coordinates, of a unit quaternion (x, y, z, w): RBDA (4.12)."""
+    """E (3, 3, ...), from parent to child coordinates, of a unit quaternion (x, y, z, w): RBDA (4.12)."""
     x, y, z, w = quaternion
     xx, yy, zz = 2 * x * x, 2 * y * y, 2 * z * z
     xy, xz, yz = 2 * x * y, 2 * x * z, 2 * y * z
@@ -70,7 +70,7 @@ def quaternion_rotation(quaternion: Array) -> Array:
 
 
 def _quaternion_rates(quaternion: Array, w: Array) -> Array:
-    """Return the derivative (4, ...) of a unit quaternion at an angular velocity w (3, ...) in child axes."""
+    """The derivative (4, ...) of a unit quaternion at an angular velocity w (3, ...) in child axes."""
     v, s = quaternion[:3], quaternion[3]
     vector = cross(v, w) + stack(*(s * part for part in w))
     return np.concatenate([vector, stack(-(v[0] * w[0] + v[1] * w[1] + v[2] * w[2]))]) / 2
@@ -129,31 +129,31 @@ class Joint(ABC):
         return tuple(name[0] == "w" if name else one for name in self.motion_components)
 
     def units(self, turn: str, shift: str) -> tuple[str, ...]:
-        """Return one of two units for each freedom: the first where it turns, the second where it shifts."""
+        """One of two units for each freedom: the first where it turns, the second where it shifts."""
         return tuple(turn if turns else shift for turns in self.is_angular)
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:
-        """Return X_J(q), from the frame on the parent to the child, for q (nq, ...)."""
+        """X_J(q), from the frame on the parent to the child, for q (nq, ...)."""
 
     @abstractmethod
     def S(self, q: Array) -> Array:
-        """Return the motion subspace (6, nv) or (6, nv, ...), in child coordinates."""
+        """The motion subspace (6, nv) or (6, nv, ...), in child coordinates."""
 
     def S_rate(self, q: Array, qd: Array) -> Array:
-        """Return the apparent derivative (6, nv) or (6, nv, ...) of S along the motion; zero for a constant S."""
+        """The apparent derivative (6, nv) or (6, nv, ...) of S along the motion; zero for a constant S."""
         return np.zeros((6, self.nv))
 
     def bias(self, q: Array, qd: Array) -> Array:
-        """Return c_J (6, ...), the apparent derivative of S times qd."""
+        """c_J (6, ...), the apparent derivative of S times qd."""
         return matvec(self.S_rate(q, qd), qd)
 
     def bias_by_q(self, q: Array, qd: Array) -> Array:
-        """Return the derivatives (6, nv) or (6, nv, ...) of c_J along each freedom; zero for a constant S."""
+        """The derivatives (6, nv) or (6, nv, ...) of c_J along each freedom; zero for a constant S."""
         return np.zeros((6, self.nv))
 
     def rates(self, q: Array, qd: Array) -> Array:
-        """Return dq/dt (nq, ...) for the velocity qd (nv, ...)."""
+        """dq/dt (nq, ...) for the velocity qd (nv, ...)."""
         return qd
 
     def neutral(self) -> Floats:
@@ -164,7 +164,7 @@ class Joint(ABC):
         return q
 
     def random(self, rng: np.random.Generator) -> Floats:
-        """Return a random configuration (nq,): angles in [-pi, pi], lengths in [-1, 1] m, any orientation."""
+        """A random configuration (nq,): angles in [-pi, pi], lengths in [-1, 1] m, any orientation."""
         spread = np.array([math.pi if kind == "angle" else 1.0 for kind in self.coordinates])
         q = rng.uniform(-spread, spread)
         rotation = np.array([kind == "quaternion" for kind in self.coordinates])
@@ -174,11 +174,11 @@ class Joint(ABC):
         return q
 
     def integrate(self, q: Floats, motion: Floats) -> Floats:
-        """Return the configuration reached from q by the constant velocity `motion` in unit time: (nq,) or (nq, N)."""
+        """The configuration reached from q by the constant velocity `motion` in unit time: (nq,) or (nq, N)."""
         return np.asarray(q + motion, dtype=float)
 
     def difference(self, start: Floats, end: Floats) -> Floats:
-        """Return the constant velocity (nv, ...) from one configuration (nq, ...) to another in unit time."""
+        """The constant velocity (nv, ...) from one configuration (nq, ...) to another in unit time."""
         return np.asarray(end - start, dtype=float)
 
 
@@ -217,7 +217,7 @@ class _LimitedJoint(_AxisJoint):
         return self.limits if lower < upper else (-math.inf, math.inf)
 
     def random(self, rng: np.random.Generator) -> Floats:
-        """Return a random position (1,) within the room of the joint.
+        """A random position (1,) within the room of the joint.
 
         Where that is infinite: pi rad or 1 m beyond zero, and beyond the other end.
         """

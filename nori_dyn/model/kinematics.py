@@ -45,7 +45,7 @@ class Kinematics:
 
 
 def positions(tree: KinematicTree, q: Array) -> Kinematics:
-    """Return the transforms and motion subspaces at configurations q (nq, ...) over any scalar.
+    """The transforms and motion subspaces at configurations q (nq, ...) over any scalar.
 
     Source: RBDA (4.1) and ch. 4.4.
     """
@@ -55,7 +55,7 @@ def positions(tree: KinematicTree, q: Array) -> Kinematics:
 
 
 def link_transforms(tree: KinematicTree, q: Array, bodies: Iterable[int] | None = None) -> dict[int, Transform]:
-    """Return iXλ, from the parent's to each body's coordinates, at configurations q (nq, ...) over any scalar.
+    """iXλ, from the parent's to each body's coordinates, at configurations q (nq, ...) over any scalar.
 
     Args:
         tree: the robot.
@@ -69,7 +69,7 @@ def link_transforms(tree: KinematicTree, q: Array, bodies: Iterable[int] | None 
 
 
 def world_transforms(tree: KinematicTree, X_up: Mapping[int, Transform | Crossing]) -> dict[int, Transform]:
-    """Return iX0, from the world's to each body's coordinates, over any scalar; the world's own is among them.
+    """iX0, from the world's to each body's coordinates, over any scalar; the world's own is among them.
 
     Args:
         tree: the robot.
@@ -83,7 +83,7 @@ def world_transforms(tree: KinematicTree, X_up: Mapping[int, Transform | Crossin
 
 
 def world_acceleration(gravity: Sequence[float]) -> Floats:
-    """Return a_0 = -a_g (6,), by which gravity (3,) [m/s^2] is an acceleration of the world: Nori (3a), RBDA 5.3."""
+    """a_0 = -a_g (6,), by which gravity (3,) [m/s^2] is an acceleration of the world: Nori (3a), RBDA 5.3."""
     return -np.array([0.0, 0.0, 0.0, *gravity])
 
 
@@ -129,12 +129,12 @@ def weight_torque(at: Kinematics, i: int) -> Array:
 
 
 def velocities(tree: KinematicTree, q: Array, qd: Array) -> Kinematics:
-    """Return the positions and velocities at states q (nq, ...), qd (nv, ...) over any scalar."""
+    """The positions and velocities at states q (nq, ...), qd (nv, ...) over any scalar."""
     return moving(positions(tree, q), qd)
 
 
 def moving(at: Kinematics, qd: Array) -> Kinematics:
-    """Return positions with the velocities that qd (nv, ...) gives them.
+    """Positions with the velocities that qd (nv, ...) gives them.
 
     Source: Nori (2); RBDA (5.14)-(5.16).
     """
@@ -154,13 +154,13 @@ def moving(at: Kinematics, qd: Array) -> Kinematics:
 
 
 def transform_between(at: Kinematics, i: int, j: int) -> Transform:
-    """Return iXj, from body j's to body i's coordinates; either may be the world. Only joints between them count."""
+    """iXj, from body j's to body i's coordinates; either may be the world. Only joints between them count."""
     from_common = {body: _from_ancestor(at, body, common_ancestor(at.tree.parents, i, j)) for body in (i, j)}
     return from_common[i] @ from_common[j].inverse()
 
 
 def _from_ancestor(at: Kinematics, i: int, ancestor: int) -> Transform:
-    """Return the transform to body i's coordinates from those of a body on its way to the world."""
+    """The transform to body i's coordinates from those of a body on its way to the world."""
     X = Transform.identity()
     while i != ancestor:
         X, i = X @ as_transform(at.X_up[i]), at.tree.parents[i]

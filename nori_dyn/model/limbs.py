@@ -114,7 +114,7 @@ def _bodies(tree: KinematicTree, root: int, kinds: Sequence[int]) -> tuple[int, 
 def _kinds(
     tree: KinematicTree, by_geometry: bool, numbers: dict[tuple[object, ...], int], labels: Sequence[Hashable]
 ) -> list[int]:
-    """Return for each body a number of all that hangs on it, itself included; new ones are added to the numbers."""
+    """For each body, a number of all that hangs on it, itself included; new ones are added to the numbers."""
     kinds = [0] * tree.n_links
     for i, link in reversed(list(enumerate(internal_links(tree, regroup=False)))):
         below = sorted(kinds[child] for child in tree.children[i])
@@ -131,7 +131,7 @@ def _geometry(link: InternalLink) -> tuple[object, ...]:
 
 
 def _zeros_and_units(x: Floats) -> bytes:
-    """Return which components are 0, which 1 or -1, and which neither."""
+    """Which components are 0, which 1 or -1, and which neither."""
     return bytes(np.where(x == 0, 0, np.where(np.abs(x) == 1, 1, 2)).astype(np.uint8))
 
 

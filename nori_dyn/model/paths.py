@@ -20,7 +20,7 @@ def ancestors(parents: Sequence[int], i: int) -> Iterator[int]:
 
 
 def descendants(parents: Sequence[int]) -> list[list[int]]:
-    """Return for each all that it carries, itself left out, the last first."""
+    """For each, all that it carries, itself left out, the last first."""
     found: list[list[int]] = [[] for _ in parents]
     for j in reversed(range(len(parents))):
         for k in ancestors(parents, j):
@@ -29,6 +29,6 @@ def descendants(parents: Sequence[int]) -> list[list[int]]:
 
 
 def common_ancestor(parents: Sequence[int], i: int, j: int) -> int:
-    """Return the last body that carries both i and j, each of which carries itself; the world where there is none."""
+    """The last body that carries both i and j, each of which carries itself; the world where there is none."""
     carry_j = {WORLD, *path(parents, j)}
     return next((k for k in path(parents, i) if k in carry_j), WORLD)

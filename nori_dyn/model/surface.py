@@ -40,7 +40,7 @@ class Surface:
 
     @staticmethod
     def of(triangles: Floats, spacing: float, seed: int = 0) -> Surface:
-        """Return points on triangles, about so far apart.
+        """Points on triangles, about so far apart.
 
         Args:
             triangles: corners (m, 3, 3) [m], counter-clockwise from outside.
@@ -93,19 +93,19 @@ class Surface:
         return np.asarray(inside)
 
     def keeping(self, kept: Booleans) -> Surface:
-        """Return the surface with some of its points (n,) only."""
+        """The surface with some of its points (n,) only."""
         return replace(self, points=self.points[kept], normals=self.normals[kept])
 
 
 def box(size: Sequence[float] | Floats) -> Floats:
-    """Return the triangles (12, 3, 3) of a box about the origin, of its edges [m]."""
+    """The triangles (12, 3, 3) of a box about the origin, of its edges [m]."""
     corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * size
     sides = (0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)
     return corners[[corner for i, j, k, l in sides for corner in ((i, j, k), (i, k, l))]]
 
 
 def revolved(radii: Floats, heights: Floats) -> Floats:
-    """Return the triangles (m, 3, 3) of a profile turned about z: radii and heights (n,) [m], from below upwards."""
+    """The triangles (m, 3, 3) of a profile turned about z: radii and heights (n,) [m], from below upwards."""
     angles = np.linspace(0.0, 2 * np.pi, SIDES + 1)
     around = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     level = np.broadcast_to(heights[:, None, None], (len(radii), SIDES + 1, 1))
@@ -116,17 +116,17 @@ def revolved(radii: Floats, heights: Floats) -> Floats:
 
 
 def cylinder(radius: float, length: float) -> Floats:
-    """Return the triangles of a cylinder along z about the origin [m]."""
+    """The triangles of a cylinder along z about the origin [m]."""
     return revolved(np.array([0.0, radius, radius, 0.0]), np.array([-1.0, -1.0, 1.0, 1.0]) * length / 2)
 
 
 def sphere(radius: float) -> Floats:
-    """Return the triangles of a sphere about the origin [m]."""
+    """The triangles of a sphere about the origin [m]."""
     return capsule(radius, 0.0)
 
 
 def capsule(radius: float, length: float) -> Floats:
-    """Return the triangles of a capsule along z about the origin, of the length between its ends' centres [m]."""
+    """The triangles of a capsule along z about the origin, of the length between its ends' centres [m]."""
     angles = np.linspace(-np.pi / 2, np.pi / 2, SIDES)
     shifts = np.where(angles < 0, -length / 2, length / 2)
     return revolved(radius * np.cos(angles), radius * np.sin(angles) + shifts)

@@ -15,7 +15,7 @@ from nori_dyn.typing import Floats
 
 
 def autotree(n: int, branching: float = 1.0, skew: float = 0.0, taper: float = 1.0) -> KinematicTree:
-    """Return Featherstone's synthetic tree of n revolute joints about z.
+    """Featherstone's synthetic tree of n revolute joints about z.
 
     Link i is a thin-walled tube along x, of length taper^i and radius a twentieth of that; link 0 weighs 1 kg.
 
@@ -63,7 +63,7 @@ def autotree(n: int, branching: float = 1.0, skew: float = 0.0, taper: float = 1
 def random_tree(
     n: int, seed: int, kinds: Sequence[str] | None = None, aligned: float = 0.5, chain: float = 0.5
 ) -> KinematicTree:
-    """Return a random tree of n links.
+    """A random tree of n links.
 
     Args:
         n: number of links.
@@ -117,7 +117,7 @@ def _random_rotation(rng: np.random.Generator) -> Floats:
 
 
 def _random_inertia(rng: np.random.Generator) -> Floats:
-    """Return the inertia of six random point masses, which is physical."""
+    """The inertia of six random point masses, which is physical."""
     points, masses = rng.normal(size=(6, 3)) / 5, rng.uniform(0.1, 1.0, size=6)
     com = masses @ points / masses.sum()
     arms = points - com

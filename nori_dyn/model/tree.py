@@ -252,7 +252,7 @@ class KinematicTree(Shown):
         return self.parents[i] == WORLD
 
     def link(self, name: str) -> int:
-        """Return the index of a moving link.
+        """The index of a moving link.
 
         Raises:
             UnknownModelNameError: no moving link has that name.
@@ -266,7 +266,7 @@ class KinematicTree(Shown):
         raise UnknownModelNameError("link", name, self.names, f"robot '{self.name}'")
 
     def joint(self, name: str) -> int:
-        """Return the index of the link that a joint carries.
+        """The index of the link that a joint carries.
 
         Raises:
             UnknownModelNameError: no moving joint has that name.
@@ -296,7 +296,7 @@ class KinematicTree(Shown):
         return {name: i for i, name in enumerate(self.joint_names)}
 
     def constant(self, X: Transform) -> Transform:
-        """Return a constant transform over the scalar of the tree; as it is, where that is floats."""
+        """A constant transform over the scalar of the tree; as it is, where that is floats."""
         return X
 
     def depths(self) -> tuple[int, ...]:
@@ -307,7 +307,7 @@ class KinematicTree(Shown):
         return tuple(depths)
 
     def subtree(self, i: int) -> tuple[int, ...]:
-        """Return body i and all that it carries, in topological order."""
+        """Body i and all that it carries, in topological order."""
         carried = {i}
         for k in range(i + 1, self.n_links):
             if self.parents[k] in carried:
@@ -325,7 +325,7 @@ class KinematicTree(Shown):
         return np.concatenate([joint.neutral() for joint in self.joints])
 
     def random_configuration(self, rng: np.random.Generator | int | None = None) -> Floats:
-        """Return a random configuration (nq,), within the joint limits where there are any that leave room.
+        """A random configuration (nq,), within the joint limits where there are any that leave room.
 
         Loops and couplings are closed in it; limits of joints that these move may then be left.
 
@@ -343,14 +343,14 @@ class KinematicTree(Shown):
         return q
 
     def random_configurations(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
-        """Return random configurations (n, nq), each as `random_configuration` returns it: quicker with loops."""
+        """Random configurations (n, nq), each as `random_configuration` returns it: quicker with loops."""
         rng = np.random.default_rng(rng)
         if self.closing_parts:
             return self.components[0].random_configurations(self, rng, n)
         return np.array([self.draw(rng) for _ in range(n)]).reshape(n, self.nq)
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Return a random configuration (nq,), whose loops and couplings may be open."""
+        """A random configuration (nq,), whose loops and couplings may be open."""
         return np.concatenate([joint.random(rng) for joint in self.joints])
 
     @cached_property
@@ -360,11 +360,11 @@ class KinematicTree(Shown):
         return tuple(part for part in parts if isinstance(part, Closing))
 
     def integrate(self, q: Floats, qd: Floats, dt: float = 1.0) -> Floats:
-        """Return the configuration reached from q by the constant velocity qd in a time dt [s]: (nq,) or (nq, N)."""
+        """The configuration reached from q by the constant velocity qd in a time dt [s]: (nq,) or (nq, N)."""
         return np.concatenate([joint.integrate(q[s], dt * qd[v]) for joint, s, v in self._parts()])
 
     def difference(self, start: Floats, end: Floats) -> Floats:
-        """Return the constant velocity (nv,) that leads from one configuration to the other in a second."""
+        """The constant velocity (nv,) that leads from one configuration to the other in a second."""
         return np.concatenate([joint.difference(start[s], end[s]) for joint, s, _ in self._parts()])
 
     def _parts(self) -> Iterator[tuple[Joint, slice, slice]]:
@@ -384,7 +384,7 @@ class KinematicTree(Shown):
         return self.normalised(checked("q", q, (self.nq,)))
 
     def normalised(self, q: Floats) -> Floats:
-        """Return configurations (..., nq) with their quaternions brought to unit length.
+        """Configurations (..., nq) with their quaternions brought to unit length.
 
         Raises:
             InputError: a quaternion is further than 1e-3 from unit length: names its joint.
@@ -436,7 +436,7 @@ def one_after_the_other(sizes: Iterable[int]) -> tuple[slice, ...]:
 
 
 def _vector_of_gravity(given: object) -> tuple[float, float, float]:
-    """Return three finite numbers.
+    """Three finite numbers.
 
     Raises:
         ModelError: it is something else.

@@ -309,7 +309,7 @@ class OutputDeviations:
 
 
 def _root_of_variance(A: Floats, rows: Floats) -> Floats:
-    """Return |R^-T r^T| of each row r (n, k), with A = Q R (m, k) of full rank; infinite where that is not so."""
+    """|R^-T r^T| of each row r (n, k), with A = Q R (m, k) of full rank; infinite where that is not so."""
     k = A.shape[1]
     heavy_first = A[np.argsort(-np.abs(A).max(axis=1, initial=0.0), kind="stable")]
     padded = np.vstack([heavy_first, np.zeros((max(0, k - len(A)), k))])

@@ -244,7 +244,7 @@ def _begin_worker() -> None:
 
 
 def _cores() -> int:
-    """Return the number of cores that this process may use: by its affinity, and by the quota of its container."""
+    """The number of cores that this process may use: by its affinity, and by the quota of its container."""
     n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):  # there is no such file, or no quota in it
         quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text().split())

@@ -152,7 +152,7 @@ class TouchRanks:
         return {column for row in self.rows for column in row} - self.known - set().union(*self.places.values())
 
     def of(self, *links: str) -> int:
-        """Return the dimension of what touches on some links, at once, change."""
+        """The dimension of what touches on some links, at once, change."""
         return self._rank(frozenset(links)) - self._rank(frozenset())
 
     def _rank(self, links: frozenset[str]) -> int:

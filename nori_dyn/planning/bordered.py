@@ -94,7 +94,7 @@ class Bordered:
                 self.entries[column, own] = entry
 
     def bordered(self, outputs: Sequence[Sum]) -> SymbolicSystem:
-        """Return [[K, R], [E, 0]] of some outputs."""
+        """[[K, R], [E, 0]] of some outputs."""
         n, entries = self.n_core, {place: entry for place, entry in self.entries.items() if not entry.is_zero}
         for k, column in enumerate(self.columns):
             entries.update({(row, n + k): value for row, value in column.items()})
@@ -165,7 +165,7 @@ class Bordered:
 
 
 def _written_rows(plan: EliminationPlan) -> tuple[list[tuple[int, int, Expr]], dict[int, Expr]]:
-    """Return the entries of K and its b by row, without those that weighed rows add up to."""
+    """The entries of K and its b by row, without those that weighed rows add up to."""
     symbolic, multipliers = plan.refined.symbolic, plan.refined.duals.keys()
     places = _places(symbolic.rows, symbolic.columns)
     entries = [(row, column, x) for (row, column), x in zip(places, symbolic.entries, strict=True)]
@@ -183,7 +183,7 @@ def _places(rows: Indices, columns: Indices) -> list[Place]:
 
 
 def _nodes(velocities: Iterable[Iterable[Expr]], graph: Graph) -> dict[int, int]:
-    """Return the nodes that compute velocities, with the body of each."""
+    """The nodes that compute velocities, with the body of each."""
     found: dict[int, int] = {}
     for body, own in enumerate(velocities):
         for x in own:
@@ -194,7 +194,7 @@ def _nodes(velocities: Iterable[Iterable[Expr]], graph: Graph) -> dict[int, int]
 
 
 def seeds_of(directions: Sequence[Direction], first: int = 0) -> dict[int, dict[int, Expr]]:
-    """Return the rates of inputs by their node and by column: that of the first direction is `first`."""
+    """The rates of inputs by their node and by column: that of the first direction is `first`."""
     seeds: dict[int, dict[int, Expr]] = defaultdict(dict)
     for k, direction in enumerate(directions):
         for node, rate in direction.items():
@@ -234,7 +234,7 @@ class Rates:
                 self._rates[node] = found
 
     def of(self, x: Expr) -> Mapping[int, Expr]:
-        """Return the rates of an expression by column; absent ones are zero."""
+        """The rates of an expression by column; absent ones are zero."""
         return self._rates.get(x.index, {})
 
 
@@ -256,12 +256,12 @@ class BorderedFactors(Generic[T]):
         self._U = [[(j, u) for j, u in step.u.items() if j < n] for step in work.pivots]
 
     def along(self, k: int) -> tuple[dict[int, T], int]:
-        """Return dx along direction k by column, absent numbers zero: K dx + R_k = 0; and how many updates it takes."""
+        """dx along direction k by column, absent numbers zero: K dx + R_k = 0; and how many updates it takes."""
         reduced = {step.row: step.u[self._n + k] for step in self.pivots if self._n + k in step.u}
         return self._backward({row: self._scalars.negative(x) for row, x in reduced.items()})
 
     def solve(self, right: Mapping[int, T]) -> dict[int, T]:
-        """Return the solution of K x = right by column, absent numbers zero, where no row was given another sign."""
+        """The solution of K x = right by column, absent numbers zero, where no row was given another sign."""
         scalars, reduced = self._scalars, dict(right)
         for step, below in zip(self.pivots, self._L, strict=True):
             value = reduced.get(step.row)
@@ -285,5 +285,5 @@ class BorderedFactors(Generic[T]):
 
 
 def total(factors: Sum, x: Mapping[int, Expr], graph: Graph) -> Expr:
-    """Return a sum of unknowns; absent ones are zero."""
+    """A sum of unknowns; absent ones are zero."""
     return sum((x[column] * factor for column, factor in factors.items() if column in x), graph.zero)

@@ -203,7 +203,7 @@ class _NullSpace:
 
 
 def _rows_without_weight(system: System, weights: Floats) -> Indices:
-    """Return the rows whose weight is 0."""
+    """The rows whose weight is 0."""
     left_out = np.zeros(system.shape[0], dtype=bool)
     for row in system.rows:
         if not row.is_exact:
@@ -212,7 +212,7 @@ def _rows_without_weight(system: System, weights: Floats) -> Indices:
 
 
 def _null_space(system: System, q: Floats, weights: Floats, dimension: int | None = None) -> _NullSpace:
-    """Return the null space of D at a configuration q (nq,), without the rows that have no weight.
+    """The null space of D at a configuration q (nq,), without the rows that have no weight.
 
     Its dimension is given, or follows from the singular values.
     """
@@ -232,7 +232,7 @@ def _null_space(system: System, q: Floats, weights: Floats, dimension: int | Non
 
 
 def _find_repeated(system: System, q: Floats) -> tuple[str, ...]:
-    """Return the names of exact rows that depend on each other at a configuration q (nq,), if any do."""
+    """The names of exact rows that depend on each other at a configuration q (nq,), if any do."""
     exact = numbers_in(row.slice for row in system.rows if row.is_exact)
     soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
     at = over_sources(system, natural_sizes(system), system.D(q), free=soft)

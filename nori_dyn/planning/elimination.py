@@ -47,10 +47,10 @@ class Scalars(Protocol[T]):
         """The number 0."""
 
     def of(self, entry: Expr) -> T:
-        """Return an entry of the system as a scalar."""
+        """An entry of the system as a scalar."""
 
     def opposite_of(self, entry: Expr) -> T:
-        """Return the same with the other sign."""
+        """The same with the other sign."""
 
     def is_zero(self, x: T) -> bool:
         """Whether x is zero for all q."""
@@ -59,16 +59,16 @@ class Scalars(Protocol[T]):
         """Whether x is the constant 1 or -1."""
 
     def reciprocal(self, x: T) -> T:
-        """Return 1 / x."""
+        """1 / x."""
 
     def times(self, x: T, y: T) -> T:
-        """Return x y."""
+        """x y."""
 
     def negative(self, x: T) -> T:
-        """Return -x."""
+        """-x."""
 
     def minus_product(self, old: T, x: T, y: T) -> T:
-        """Return old - x y."""
+        """old - x y."""
 
     def subtract(self, target: dict[int, T], x: T, source: Mapping[int, T]) -> tuple[list[int], list[int]]:
         """Take x times a row from another, nothing of them zero; return where entries came, and where they went."""
@@ -247,7 +247,7 @@ class Elimination(Generic[T]):
         return self.scalars.is_unit(self.rows[row][column])
 
     def markowitz(self, row: int, column: int) -> int:
-        """Return the most entries that a pivot can touch: (r - 1)(c - 1)."""
+        """The most entries that a pivot can touch: (r - 1)(c - 1)."""
         return (len(self.rows[row]) - 1) * (len(self.columns[column]) - 1)
 
     def sampled(self, row: int, column: int) -> Floats:
@@ -267,7 +267,7 @@ class Elimination(Generic[T]):
         return self.samples is not None and i in self.rows[i] and bool(self.sampled(i, i).max() < 0)
 
     def growth(self, row: int, column: int) -> float:
-        """Return the most that a pivot would make of the other entries over the ensemble.
+        """The most that a pivot would make of the other entries over the ensemble.
 
         That is the largest update of an entry by the largest entry in its row or column. A pivot on the diagonal of
         a symmetric positive definite matrix makes nothing grow, however small its pivots: |a_ip a_pj / a_pp| is at most
@@ -430,7 +430,7 @@ class Elimination(Generic[T]):
         return self._backward({pivot.row: pivot.rhs for pivot in self.pivots})
 
     def solution_of(self, rhs: Mapping[int, T]) -> dict[int, T]:
-        """Return the solution d by column for another right-hand side, -b by row; absent ones are zero."""
+        """The solution d by column for another right-hand side, -b by row; absent ones are zero."""
         scalars, reduced = self.scalars, dict(rhs)
         for pivot in self.pivots:
             value = reduced.get(pivot.row, scalars.zero)

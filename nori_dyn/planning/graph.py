@@ -23,7 +23,7 @@ MULTIPLIER = "multiplier"
 
 
 def bipartite_graph(system: System, symbolic: SymbolicSystem, order: Ordering, ordering: str) -> Any:
-    """Return the graph of D as a networkx graph; see `EliminationPlan.graph`.
+    """The graph of D as a networkx graph; see `EliminationPlan.graph`.
 
     Args:
         system: the system.
@@ -52,7 +52,7 @@ def bipartite_graph(system: System, symbolic: SymbolicSystem, order: Ordering, o
 
 
 def irreducible_blocks(pattern: sp.csc_array) -> tuple[Indices, Indices]:
-    """Return for each row and each column of a square pattern the diagonal block of its block triangular form.
+    """For each row and each column of a square pattern the diagonal block of its block triangular form.
 
     They are numbered in the order in which they can be solved. Which they are does not depend on the matching.
 
@@ -71,7 +71,7 @@ def irreducible_blocks(pattern: sp.csc_array) -> tuple[Indices, Indices]:
 
 
 def _solvable_first(matched: sp.csr_array, n: int, block: Indices) -> Indices:
-    """Return a number for each strong component, larger than those of all that its rows need."""
+    """A number for each strong component, larger than those of all that its rows need."""
     places = matched.tocoo()
     needs: list[set[int]] = [set() for _ in range(n)]
     needed_by: list[set[int]] = [set() for _ in range(n)]
@@ -91,7 +91,7 @@ def _solvable_first(matched: sp.csr_array, n: int, block: Indices) -> Indices:
 
 
 def _row_names(system: System, n: int) -> list[tuple[str, str]]:
-    """Return the name of each of n rows with that of its equation; of weighed rows the conditions of optimality."""
+    """The name of each of n rows with that of its equation; of weighed rows the conditions of optimality."""
     if not system.is_weighted:
         return [(name, row.name) for row in system.rows for name in row.component_names]
     columns = [(f"condition of {name}", f"condition of {block}") for name, block in _variable_names(system)]
@@ -99,7 +99,7 @@ def _row_names(system: System, n: int) -> list[tuple[str, str]]:
 
 
 def _column_names(system: System, n: int) -> list[tuple[str, str]]:
-    """Return the name of each of n columns with that of its variable; of weighed rows multipliers follow."""
+    """The name of each of n columns with that of its variable; of weighed rows multipliers follow."""
     columns = _variable_names(system)
     return columns + [(MULTIPLIER, "multipliers")] * (n - len(columns))
 

@@ -14,7 +14,7 @@ PLANNER = ("algebra", "components", "measurements", "model", "planning", "system
 
 @cache
 def code_identity(modules: tuple[str, ...] = (".",)) -> str:
-    """Return a hash of the names and texts of all Python files of some subpackages; of the whole package by default."""
+    """A hash of the names and texts of all Python files of some subpackages; of the whole package by default."""
     hasher = hashlib.sha256()
     for name in modules:
         for path in sorted((PACKAGE / name).rglob("*.py")):
@@ -24,5 +24,5 @@ def code_identity(modules: tuple[str, ...] = (".",)) -> str:
 
 
 def planner_identity() -> str:
-    """Return the identity of the planner."""
+    """The identity of the planner."""
     return code_identity(PLANNER)

@@ -16,7 +16,7 @@ Key = tuple[float, int, int]
 
 
 def lifted_classes(order: Ordering, system: System, refined: RefinedSystem, to_root: bool = False) -> Indices:
-    """Return the class of each column of a refined system, for `greedy`: lower ones are eliminated first.
+    """The class of each column of a refined system, for `greedy`: lower ones are eliminated first.
 
     The bodies keep their order. The massless frames of a joint are crossed from the end that is eliminated first to
     the other, just before that is: the terms of a body are then complete when they are carried on, and not carried

@@ -177,7 +177,7 @@ def _permutation(values: list[int], n: int | None, what: str) -> Indices:
 
 
 def cache_folder() -> Path:
-    """Return the folder of cached orders."""
+    """The folder of cached orders."""
     return cache_root() / "plans"
 
 
@@ -191,7 +191,7 @@ def looked_up(
     kind: type[Made] = EliminationPlan,  # type: ignore[assignment]
     like: EliminationPlan | None = None,
 ) -> Made:
-    """Return a plan whose order is in the user's cache; or what `make` returns, and keep its order there.
+    """A plan whose order is in the user's cache; or what `make` returns, and keep its order there.
 
     Args:
         make: plans the system.

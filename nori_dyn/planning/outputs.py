@@ -148,5 +148,5 @@ def determined_outputs(system: System, names: Sequence[str] | None, undetermined
 
 
 def output_columns(system: System, outputs: Sequence[Output]) -> Indices:
-    """Return the columns of d that make up some outputs, one output after the other."""
+    """The columns of d that make up some outputs, one output after the other."""
     return numbers_in(v.slice for output in outputs for v in system.variables if output.covers(v))

@@ -38,7 +38,7 @@ class SensorsOverTime:
     rows: tuple[Equation, ...]
 
     def equations(self, tree: KinematicTree) -> Sequence[Equation]:
-        """Return the rows."""
+        """The rows."""
         return self.rows
 
 

@@ -174,14 +174,14 @@ class EliminationPlan(Shown):
             raise no_single_instant(self.system)
 
     def untouched(self) -> Self:
-        """Return this plan over expressions to which nothing was added since it was traced.
+        """This plan over expressions to which nothing was added since it was traced.
 
         So its program is the same whatever else was made of the plan before, and fits the cached one.
         """
         return self.retraced() if "solved" in self.__dict__ else self
 
     def retraced(self) -> Self:
-        """Return this plan over expressions of its system only, without any of an elimination."""
+        """This plan over expressions of its system only, without any of an elimination."""
         return replace(self, traced=None, written=None)
 
     @property
@@ -236,7 +236,7 @@ def make_plan(
     kind: type[Made] = EliminationPlan,  # type: ignore[assignment]
     like: EliminationPlan | None = None,
 ) -> Made:
-    """Return the plan of a square system, or of one that is square once its state is known.
+    """The plan of a square system, or of one that is square once its state is known.
 
     Args:
         system: the system.
@@ -321,7 +321,7 @@ Found: TypeAlias = tuple[list[tuple[TriedOrdering, Ordering, PlannedProgram]], R
 
 
 def _as_ordered(system: System, columns: Indices, ordering: str, seed: int, progress: Progress) -> Found:
-    """Return the elimination of D itself in the P and Q of an ordering."""
+    """The elimination of D itself in the P and Q of an ordering."""
     progress(f"ordering {ordering}")
     given = as_given(system, seed)
     problem = ordering_problem(system, given.symbolic, seed, n_states(system))
@@ -335,7 +335,7 @@ def _as_ordered(system: System, columns: Indices, ordering: str, seed: int, prog
 
 
 def _as_corresponding(system: System, columns: Indices, like: EliminationPlan, seed: int) -> Found | None:
-    """Return the elimination in the orders of a system that corresponds; None where it does not, or they cost more."""
+    """The elimination in the orders of a system that corresponds; None where it does not, or they cost more."""
     if like.regrouped is None or like.is_over_time:
         return None
     refined, best = refine(system, seed, like.regrouped), like.tried[0]
@@ -378,7 +378,7 @@ def _in_order(
     refined: RefinedSystem,
     problem: OrderingProblem,
 ) -> tuple[PlannedProgram, Counts, StaticElimination]:
-    """Return the program that eliminates a refined system in a known order, what an elimination counts, and itself.
+    """The program that eliminates a refined system in a known order, what an elimination counts, and itself.
 
     Raises:
         ZeroPivotError: a pivot is zero for all q.
@@ -391,7 +391,7 @@ def _in_order(
 
 
 def _searched(system: System, columns: Indices, ordering: str, seed: int, effort: int, progress: Progress) -> Found:
-    """Return the cheapest stable elimination of the refined system."""
+    """The cheapest stable elimination of the refined system."""
     search, patience = Search(system, columns, seed), PATIENCE
     found: list[tuple[TriedOrdering, Ordering, PlannedProgram]] = []
     names = orderings_named(ordering)
@@ -433,7 +433,7 @@ Counts: TypeAlias = tuple[Cost, Cost, int, int]
 
 
 def _counts(work: Elimination[int]) -> Counts:
-    """Return the operations of an elimination of D, the same as published, its fill-in and nonzeros."""
+    """The operations of an elimination of D, the same as published, its fill-in and nonzeros."""
     return engine_rule(work), RULES["published_fig1"](work), work.fill_in, work.nonzeros
 
 
@@ -447,7 +447,7 @@ def _no_pivots(system: System, ordering: str) -> PlanError:
 
 
 def _rank(error: Exception, exact: Callable[[], object]) -> int | None:
-    """Return the rank of a system that is singular for all q; None when it is not singular."""
+    """The rank of a system that is singular for all q; None when it is not singular."""
     if isinstance(error, ZeroPivotError) and error.rank is not None:
         return error.rank
     try:

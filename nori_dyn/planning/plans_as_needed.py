@@ -35,7 +35,7 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
 
     @staticmethod
     def of(plans: Mapping[ContactState, AnyPlan]) -> PlansAsNeeded[AnyPlan]:
-        """Return plans that are there; those that are of this kind themselves."""
+        """Plans that are there; those that are of this kind themselves."""
         if isinstance(plans, PlansAsNeeded):
             return plans
         found = PlansAsNeeded[AnyPlan](lambda system, like: plans[()])  # all are there: it is never called

@@ -47,7 +47,7 @@ class ReducedSystem:
 
 
 def remove_repeats(system: System, seed: int = 0) -> ReducedSystem:
-    """Return a system without the rows of its loops and couplings that repeat others at closed configurations.
+    """A system without the rows of its loops and couplings that repeat others at closed configurations.
 
     Raises:
         NotClosedError: its loops cannot be closed.
@@ -80,7 +80,7 @@ def remove_repeats(system: System, seed: int = 0) -> ReducedSystem:
 
 
 def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
-    """Return the rows that depend on others at closed configurations (N, nq)."""
+    """The rows that depend on others at closed configurations (N, nq)."""
     tree = system.tree
     J = gap_rate(positions(tree, Q.T))
     sizes = np.linalg.norm(J, axis=1).max(axis=1)[:, None, None]  # one that is small at some of them stays so
@@ -104,7 +104,7 @@ def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
 
 
 def _null_space(system: System, q: Floats) -> Floats:
-    """Return the vectors (n, k) that all rows take to zero at a configuration q (nq,), in natural units."""
+    """The vectors (n, k) that all rows take to zero at a configuration q (nq,), in natural units."""
     soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
     sizes = natural_sizes(system)
     at = over_sources(system, sizes, system.D(q), free=soft)
@@ -119,6 +119,6 @@ def _rank(rows: Floats) -> int:
 
 
 def _relative(rows: Floats) -> Floats:
-    """Return singular values relative to the largest, or to 1 where that is larger."""
+    """Singular values relative to the largest, or to 1 where that is larger."""
     values = la.svdvals(rows) if rows.size else np.zeros(0)
     return np.asarray(values / max(1.0, values.max(initial=0.0)))

@@ -31,7 +31,7 @@ where they are as good as exact, too."""
 def sample_entries(
     system: System, symbolic: SymbolicSystem, seed: int, n: int, at_rest: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return the structural nonzeros (n, nnz) and b (n, rows) of a system at random states.
+    """The structural nonzeros (n, nnz) and b (n, rows) of a system at random states.
 
     Args:
         system: the system as given.
@@ -53,7 +53,7 @@ def sample_entries(
 def sample_inputs(
     system: System, symbolic: SymbolicSystem, seed: int, n: int, at_rest: bool = False
 ) -> dict[int, Floats]:
-    """Return random states as values (n,) of each input, by its index; for the arguments see `sample_entries`."""
+    """Random states as values (n,) of each input, by its index; for the arguments see `sample_entries`."""
     tree = system.tree
     rng = np.random.default_rng(seed)
     Q = _closed(tree, seed, n) if tree.closing_parts else tree.random_configurations(n, rng)
@@ -67,7 +67,7 @@ def sample_inputs(
 
 
 def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tuple[Floats, Floats]:
-    """Return the powers of two (rows,), (n,) that bring equations and unknowns to size 1 at random states.
+    """The powers of two (rows,), (n,) that bring equations and unknowns to size 1 at random states.
 
     One size a `Variable.group`, for a body's accelerations or its forces: a component that is zero but for rounding has
     none of its own. The size of an equation is that of its largest term.
@@ -102,7 +102,7 @@ def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tupl
 
 
 def natural_sizes(system: System, symbolic: SymbolicSystem, seed: int) -> Floats:
-    """Return the natural size (n,) of each variable, none below `LIGHTEST` of the largest of its kind.
+    """The natural size (n,) of each variable, none below `LIGHTEST` of the largest of its kind.
 
     Args:
         system: the system.

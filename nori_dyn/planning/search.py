@@ -121,7 +121,7 @@ def is_large(system: System) -> bool:
 
 
 def n_states(system: System) -> int:
-    """Return the number of configurations at which stability is sampled."""
+    """The number of configurations at which stability is sampled."""
     return FEW_STATES if is_large(system) else STABILITY_STATES
 
 
@@ -166,7 +166,7 @@ class Search:
         return self._refinements[0][1].original
 
     def written(self, program: PlannedProgram) -> tuple[RefinedSystem, StaticElimination | None]:
-        """Return the refined system that a program eliminates, and its elimination where that was the last one there.
+        """The refined system that a program eliminates, and its elimination where that was the last one there.
 
         No other expressions of the search are left.
         """
@@ -178,7 +178,7 @@ class Search:
         return self._refinements[which][1], solved
 
     def order(self, name: str) -> Ordering:
-        """Return the order of the original system that an ordering finds, which is asked once.
+        """The order of the original system that an ordering finds, which is asked once.
 
         Raises:
             ZeroPivotError, RuntimeError: it finds none.
@@ -207,7 +207,7 @@ class Search:
         return [which for which, cost in enumerate(costs) if cost <= NEAR * min(costs)]
 
     def lifted(self, name: str) -> PlannedProgram:
-        """Return the best program that an ordering of the original system leads to, or that of the recursions.
+        """The best program that an ordering of the original system leads to, or that of the recursions.
 
         Raises:
             ZeroPivotError: the system is singular for all q.
@@ -265,7 +265,7 @@ class Search:
     def _program(
         self, which: int, name: str, to_root: bool = False, ties: Indices | None = None
     ) -> PlannedProgram | None:
-        """Return the program of a lifted order; None where it costs far more than the recursions."""
+        """The program of a lifted order; None where it costs far more than the recursions."""
         _, refined, _ = self._refinements[which]
         if which in self._triangular and ties is None:
             return self._triangular[which]
@@ -313,7 +313,7 @@ class Search:
         return program
 
     def _lowered(self, which: int, name: str, work: Elimination[int]) -> PlannedProgram:
-        """Return the program of an elimination, which is then forgotten."""
+        """The program of an elimination, which is then forgotten."""
         regrouped, refined, problem = self._refinements[which]
         self.updates += work.updates
         self._forget(which)

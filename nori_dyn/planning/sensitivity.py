@@ -74,7 +74,7 @@ def sensitivities(
     directions: Sequence[Direction],
     places: Mapping[str, slice],
 ) -> Sensitivities:
-    """Return the derivatives of sums of unknowns.
+    """The derivatives of sums of unknowns.
 
     Args:
         plan: the plan.
@@ -105,7 +105,7 @@ def sensitivities(
 
 
 def _cheapest(problem: Bordered, outputs: Sequence[Sequence[Sum]]) -> tuple[list[int], Ordering]:
-    """Return which outputs are eliminated along, by number, and the order; the others are substituted for.
+    """Which outputs are eliminated along, by number, and the order; the others are substituted for.
 
     Which are follows from updates over the field; of two orders the one with fewer operations is taken.
     """

@@ -81,7 +81,7 @@ def _sum_of_columns(
     usual: _Usual,
     places: Mapping[str, slice],
 ) -> dict[int, Expr]:
-    """Return a factor for each column, of either sign, that makes it one of about the size 1, a weight being the unit.
+    """A factor for each column, of either sign, that makes it one of about the size 1, a weight being the unit.
 
     No column counts as smaller than a share of its usual size, and of its weight among the others: at special poses
     some are zero but for rounding. Factors differ, so that errors in equal columns do not cancel.
@@ -106,7 +106,7 @@ def _sum_of_columns(
 
 
 def _square(values: Sequence[tuple[float, Expr]], zero: Expr) -> Expr:
-    """Return the sum of the squares of numbers, each over its natural size."""
+    """The sum of the squares of numbers, each over its natural size."""
     alike: defaultdict[float, list[Expr]] = defaultdict(list)
     for natural, x in values:
         alike[natural].append(x)
@@ -147,7 +147,7 @@ class _Usual:
 
     @staticmethod
     def of(problem: Bordered, outputs: Sequence[Sum], natural: Sequence[float]) -> _Usual:
-        """Return them for outputs whose natural sizes are given."""
+        """The same for outputs whose natural sizes are given."""
         plan, n = problem.plan, problem.n
         row, column = np.ones(problem.n_core), np.ones(problem.n_core)
         row[:n], column[:n] = natural_scaling(plan.system, plan.refined.symbolic, plan.seed)

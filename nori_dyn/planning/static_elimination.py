@@ -95,7 +95,7 @@ class StaticElimination:
         return self.improved[0].unknowns if self.improved else self.first
 
     def guards(self, columns: Sequence[int]) -> tuple[Guard, ...]:
-        """Return the guards of pivots that some unknowns depend on, in order.
+        """The guards of pivots that some unknowns depend on, in order.
 
         Pivots that depend on weights have no usual size, and digits may be lost long before one: of a weighted system
         the answer is guarded, by its steps of refinement. But these do not detect that a 1 was lost in its sum.
@@ -106,7 +106,7 @@ class StaticElimination:
         return tuple(guard for guard in self.pivots if guard.value.index in needed)
 
     def watching(self, columns: Sequence[int]) -> tuple[Expr, ...]:
-        """Return the watched pivots that the first solution of some unknowns depends on, in order."""
+        """The watched pivots that the first solution of some unknowns depends on, in order."""
         needed = set(self.refined.symbolic.graph.reachable([self.first[column] for column in columns]))
         return tuple(value for value in self.watched if value.index in needed)
 
@@ -139,7 +139,7 @@ def static_elimination(refined: RefinedSystem, order: Ordering) -> StaticElimina
 
 
 def eliminated(refined: RefinedSystem, order: Ordering) -> Elimination[Expr]:
-    """Return the elimination of a refined system over expressions, in an order.
+    """The elimination of a refined system over expressions, in an order.
 
     Raises:
         ZeroPivotError: a pivot is zero for all q.
@@ -192,7 +192,7 @@ def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: Sequence[Exp
 
 
 def _inexact_rows(work: Elimination[Expr], symbolic: SymbolicSystem) -> set[int]:
-    """Return the rows that a first solution fits less than to rounding: those that have weights, or were added to."""
+    """The rows that a first solution fits less than to rounding: those that have weights, or were added to."""
     weighed = depends_on(symbolic.graph, symbolic.entries, [x.index for x in symbolic.weights])
     rows = {row for row, entry in zip(symbolic.rows.tolist(), symbolic.entries, strict=True) if weighed[entry.index]}
     return rows.union(*(pivot.l for pivot in work.pivots))

@@ -105,7 +105,7 @@ class Compiled(Remade, Differentiable):
         raise NotImplementedError
 
     def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> Sequence[Floats]:
-        """Return inputs of a state, or of N states, as arrays of their shapes, quaternions of unit length.
+        """Inputs of a state, or of N states, as arrays of their shapes, quaternions of unit length.
 
         Raises:
             InputError: they are none.
@@ -113,7 +113,7 @@ class Compiled(Remade, Differentiable):
         raise NotImplementedError
 
     def _otherwise(self, state: Sequence[Floats], which: str) -> Solved:
-        """Return the outputs (n_outputs,) of a state that the guards do not trust.
+        """The outputs (n_outputs,) of a state that the guards do not trust.
 
         Args:
             state: the inputs.
@@ -125,7 +125,7 @@ class Compiled(Remade, Differentiable):
         raise NotImplementedError
 
     def _named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return the inputs given by position or by name, those that may be left out at their defaults.
+        """The inputs given by position or by name, those that may be left out at their defaults.
 
         Raises:
             InputError: an input is missing, or there is one too many.

@@ -46,7 +46,7 @@ class Compiler:
 
 @cache
 def find_compiler() -> Compiler | None:
-    """Return the compiler of $CC, the system's, or that of the ziglang wheel; None where there is none that works."""
+    """The compiler of $CC, the system's, or that of the ziglang wheel; None where there is none that works."""
     commands = _named_compiler()
     commands += [(found,) for name in ("cc", "gcc", "clang") if (found := shutil.which(name))]
     if importlib.util.find_spec("ziglang") is not None:
@@ -81,7 +81,7 @@ def needed_compiler(what: str) -> Compiler:
 
 
 def _named_compiler() -> list[tuple[str, ...]]:
-    """Return the command in $CC, or none where there is no such command."""
+    """The command in $CC, or none where there is no such command."""
     named = os.environ.get("CC", "")
     try:
         return [tuple(words)] if (words := shlex.split(named)) else []
@@ -95,7 +95,7 @@ def _run(command: Sequence[str], check: bool = False, timeout: float | None = No
 
 
 def c_file(name: str) -> str:
-    """Return the text of a C file."""
+    """The text of a C file."""
     return (C_FOLDER / name).read_text(encoding="ascii")
 
 
@@ -108,12 +108,12 @@ def c_identity(compiler: Compiler) -> str:
 
 
 def library_key(source: str, compiler: Compiler) -> str:
-    """Return the address of a source's library in the cache."""
+    """The address of a source's library in the cache."""
     return hashlib.sha256(f"{c_identity(compiler)}\0{source}".encode()).hexdigest()[:32]
 
 
 def load_library(ffi: Any, source: str, compiler: Compiler, flags: int = 0) -> Any:
-    """Return the library of a source, compiled unless it is in the cache.
+    """The library of a source, compiled unless it is in the cache.
 
     Args:
         ffi: the cffi interface with the declarations of the library.
@@ -135,7 +135,7 @@ def load_library(ffi: Any, source: str, compiler: Compiler, flags: int = 0) -> A
 
 
 def cached_library(ffi: Any, key: str) -> Any | None:
-    """Return the library at an address in the cache; None where there is none, or a damaged one."""
+    """The library at an address in the cache; None where there is none, or a damaged one."""
     folder = usable_folder()
     if isinstance(folder, OSError):
         return None
@@ -183,7 +183,7 @@ def _called(compiler: Compiler, arguments: Sequence[str]) -> None:
 
 
 def usable_folder() -> Path | OSError:
-    """Return the folder for compiled programs, which only this user can write; or why it cannot be used."""
+    """The folder for compiled programs, which only this user can write; or why it cannot be used."""
     folder = cache_root() / "native"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -197,7 +197,7 @@ def usable_folder() -> Path | OSError:
 
 
 def _private_folder() -> Path:
-    """Return the folder for compiled programs, or a temporary one when it cannot be used."""
+    """The folder for compiled programs, or a temporary one when it cannot be used."""
     folder = usable_folder()
     if isinstance(folder, OSError):
         warnings.warn(f"compiled programs are not cached: {folder}", NoriWarning, stacklevel=2)

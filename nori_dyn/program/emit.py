@@ -75,7 +75,7 @@ def emit(
     without_vectors: str = "",
     is_single: bool = False,
 ) -> Unit:
-    """Return the C of a program: `prepare`, `run` and `solve`, or `run_batch`, see the files that it includes.
+    """The C of a program: `prepare`, `run` and `solve`, or `run_batch`, see the files that it includes.
 
     On the fast path the outputs are not refined, see `kernel.usual`; a batch decides it for each state.
 
@@ -127,7 +127,7 @@ def _unit(
     places: Sequence[int] | None = None,
     is_single: bool = False,
 ) -> Unit:
-    """Return the text around statements.
+    """The text around statements.
 
     Args:
         program: the program.
@@ -199,7 +199,7 @@ def _listed(numbers: Iterable[object]) -> str:
 
 
 def _chunks(writer: StatementWriter, without_vectors: str) -> str:
-    """Return the statements of code that stands alone: packed where the compiler knows vectors, and once for others."""
+    """The statements of code that stands alone: packed where the compiler knows vectors, and once for others."""
     vectors = "\n".join(writer.chunks())
     if not writer.packing.packs:
         return vectors

@@ -107,7 +107,7 @@ class CompiledFunction(Compiled):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the outputs of one state, from inputs by position or by name.
+        """The outputs of one state, from inputs by position or by name.
 
         Raises:
             InputError: a wrong shape, a number that is not finite, an input missing or too many.
@@ -129,7 +129,7 @@ class CompiledFunction(Compiled):
         dtype: Any = "float64",
         **kwargs: Any,
     ) -> Any:
-        """Return the outputs of N states: inputs and outputs with a leading N.
+        """The outputs of N states: inputs and outputs with a leading N.
 
         Args:
             args: inputs by position.
@@ -190,7 +190,7 @@ class CompiledFunction(Compiled):
         return self.derivative(*wrt)
 
     def _places(self, out: Any, given: Sequence[Any], N: int, dtype: np.dtype[Any]) -> list[Floats]:
-        """Return the arrays of an `out` as rows (N, size), one an output.
+        """The arrays of an `out` as rows (N, size), one an output.
 
         Raises:
             InputError: they do not fit the function's outputs, cannot be written, or share memory.
@@ -209,7 +209,7 @@ class CompiledFunction(Compiled):
         return found
 
     def derivative(self, *wrt: str, mode: Mode = "auto") -> CompiledFunction:
-        """Return the function whose outputs are the derivatives of this one's by one of its inputs, or by several.
+        """The function whose outputs are the derivatives of this one's by one of its inputs, or by several.
 
         Each output has further axes, of the input's shape. For q that is (nv,): derivatives along the freedoms, whose
         directions are those of qd, as Pinocchio's.
@@ -235,7 +235,7 @@ class CompiledFunction(Compiled):
             return CompiledFunction(found, self.backend, self._watch)
 
     def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> list[Floats]:
-        """Return inputs as arrays, quaternions of unit length.
+        """Inputs as arrays, quaternions of unit length.
 
         Raises:
             InputError: a wrong shape, a number that is not finite, a quaternion far from unit length.
@@ -292,7 +292,7 @@ def _limbs(function: Traced) -> Limbs:
 
 
 def _parts(shapes: Shapes) -> list[tuple[slice, tuple[int, ...]]]:
-    """Return where arrays lie, one after the other, and their shapes."""
+    """Where arrays lie, one after the other, and their shapes."""
     edges = pairwise(accumulate(map(prod, shapes.values()), initial=0))
     return [(slice(*ends), shape) for ends, shape in zip(edges, shapes.values(), strict=True)]
 

@@ -25,7 +25,7 @@ Guards: TypeAlias = tuple[tuple[Expr, float], ...]
 
 
 def find_wrong_input(system: System, state: Sequence[Floats]) -> str:
-    """Return which number of a state is not finite, or which weight below zero; nothing where none is."""
+    """Which number of a state is not finite, or which weight below zero; nothing where none is."""
     for name, array in zip(system.input_sizes, state, strict=True):
         wrong = np.flatnonzero(~np.isfinite(array))
         if len(wrong):
@@ -37,7 +37,7 @@ def find_wrong_input(system: System, state: Sequence[Floats]) -> str:
 
 
 def equation_starts(plan: EliminationPlan) -> Indices:
-    """Return the first row of each equation of a plan's system.
+    """The first row of each equation of a plan's system.
 
     Of the conditions of a weighed one that is: of the derivative by each variable, and of each row with a multiplier.
     """
@@ -79,7 +79,7 @@ def guard_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
 
 
 def pivot_guards(plan: EliminationPlan, outputs: Sequence[Expr], share: float) -> Guards:
-    """Return the guarded pivots that some expressions over a plan depend on, and the least size of each.
+    """The guarded pivots that some expressions over a plan depend on, and the least size of each.
 
     Args:
         plan: the plan.
@@ -96,14 +96,14 @@ def pivot_guards(plan: EliminationPlan, outputs: Sequence[Expr], share: float) -
 
 
 def usual_sizes(plan: EliminationPlan, values: Sequence[Expr], inputs: Mapping[str, Sequence[Expr]]) -> Floats:
-    """Return the median size over `pivot_ensemble` of expressions over a plan (n,)."""
+    """The median size over `pivot_ensemble` of expressions over a plan (n,)."""
     if not len(values):
         return np.zeros(0)
     return np.asarray(np.median(np.abs(evaluated(values, inputs, pivot_ensemble(plan))), axis=-1))
 
 
 def evaluated(values: Sequence[Expr], inputs: Mapping[str, Sequence[Expr]], states: Sequence[Floats]) -> Floats:
-    """Return the values (n, N) of expressions at N states, arrays (N, size) of the inputs."""
+    """The values (n, N) of expressions at N states, arrays (N, size) of the inputs."""
     given = zip(inputs.values(), states, strict=True)
     numbers = {x.index: own for scalars, X in given for x, own in zip(scalars, X.T, strict=True)}
     with np.errstate(all="ignore"):

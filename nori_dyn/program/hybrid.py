@@ -110,7 +110,7 @@ class HybridReadings:
         return np.vectorize(graph.expr, otypes=[object])(both[[rows[column] for column in columns]]), guards
 
     def _rows_of_columns(self) -> dict[int, int]:
-        """Return which freedom each joint's unknown is of, by its column; nv is added to those that are given."""
+        """Which freedom each joint's unknown is of, by its column; nv is added to those that are given."""
         tree = self.system.tree
         return {
             column: k + tree.nv * ((v.body in self.accelerated) == (v.kind == "qdd"))
@@ -129,7 +129,7 @@ class HybridReadings:
 
 
 def _read_alone(system: System) -> dict[VariableKey, list[Read]] | None:
-    """Return the exact rows that read each variable; None where other rows than these are of sensors or components."""
+    """The exact rows that read each variable; None where other rows than these are of sensors or components."""
     read: defaultdict[VariableKey, list[Read]] = defaultdict(list)
     for row in system.sensor_rows:
         if not isinstance(row.equation, VariableReading) or not row.is_exact:
@@ -139,7 +139,7 @@ def _read_alone(system: System) -> dict[VariableKey, list[Read]] | None:
 
 
 def _place(system: System, key: VariableKey) -> list[int]:
-    """Return where a variable lies among the freedoms, and the wrenches after them."""
+    """Where a variable lies among the freedoms, and the wrenches after them."""
     first = system.tree.nv + 6 * key.body
     return list(range(first, first + 6) if key.kind == "fx" else numbers(system.tree.v_slices[key.body]))
 
@@ -165,7 +165,7 @@ def _given(rows: Sequence[Read], ny: int) -> tuple[Floats, Floats] | None:
 
 
 def _product(A: Floats, x: Array) -> Array:
-    """Return A x (m, ...) for numbers A (m, n), mostly zero, and expressions x (n, ...)."""
+    """A x (m, ...) for numbers A (m, n), mostly zero, and expressions x (n, ...)."""
     found = np.zeros((len(A), *x.shape[1:]), dtype=object)
     for i, k in np.argwhere(A).tolist():
         found[i] = found[i] + A[i, k] * x[k]

@@ -61,7 +61,7 @@ def output_names(system: System, outputs: Iterable[Output]) -> tuple[tuple[str, 
 
 
 def sums_of(system: System, output: Output) -> list[dict[int, float]]:
-    """Return each number of an output as a sum of unknowns: their factors by column."""
+    """Each number of an output as a sum of unknowns: their factors by column."""
     (part,) = output_parts(system, [output])
     columns = output_columns(system, [output]).tolist()
     if part.matrix is None:
@@ -70,7 +70,7 @@ def sums_of(system: System, output: Output) -> list[dict[int, float]]:
 
 
 def as_rows(sums: Sequence[Mapping[int, float]], n: int) -> Floats:
-    """Return sums of n unknowns as rows (n_sums, n)."""
+    """Sums of n unknowns as rows (n_sums, n)."""
     rows = np.zeros((len(sums), n))
     for row, factors in zip(rows, sums, strict=True):
         row[list(factors)] = list(factors.values())

@@ -65,7 +65,7 @@ def solution_program(plan: EliminationPlan, columns: Sequence[int], checked: boo
 
 
 def _guarded_name(plan: EliminationPlan, guard: Guard) -> str:
-    """Return the name of the unknown that a guarded pivot is of; of one that D does not have, its link's."""
+    """The name of the unknown that a guarded pivot is of; of one that D does not have, its link's."""
     names, bodies = plan.system.variable_names, plan.refined.symbolic.bodies
     return names[guard.column] if guard.column < len(names) else plan.system.tree.names[bodies[guard.column]]
 

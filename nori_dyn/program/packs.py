@@ -93,7 +93,7 @@ class Packing:
         return i if pack is None else pack.nodes[0]
 
     def members(self, head: int) -> tuple[int, ...]:
-        """Return the nodes for which a node stands."""
+        """The nodes for which a node stands."""
         pack = self.pack_of(head)
         return (head,) if pack is None else pack.nodes
 

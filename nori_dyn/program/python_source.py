@@ -22,7 +22,7 @@ _FORMATS = FORMATS | {Op.SIN: "sin({0})", Op.COS: "cos({0})", Op.SQRT: "({0}) **
 
 
 def python_source(inputs: Mapping[str, Sequence[Expr]], outputs: Sequence[Expr]) -> str:
-    """Return the source of `run(sin, cos, out, *inputs)`, which fills `out` with the outputs.
+    """The source of `run(sin, cos, out, *inputs)`, which fills `out` with the outputs.
 
     Registers are reused once their last reader has run, so a batch holds only what is live.
     """

@@ -61,7 +61,7 @@ class Tables:
 
 
 def residual_source(equations: Sequence[Sequence[Row]], place: Callable[[Expr], tuple[str, float]]) -> str:
-    """Return the C of `check`, see c/residual.h; nothing without equations.
+    """The C of `check`, see c/residual.h; nothing without equations.
 
     Args:
         equations: the rows of each equation.

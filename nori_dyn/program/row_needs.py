@@ -160,5 +160,5 @@ def bits(columns: int) -> Iterator[int]:
 
 
 def blocks(columns: int) -> list[int]:
-    """Return the blocks in which columns lie."""
+    """The blocks in which columns lie."""
     return sorted({column // BLOCK for column in bits(columns)})

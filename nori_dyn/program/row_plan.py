@@ -177,12 +177,12 @@ class _Storage:
             self.size += BLOCK * (needed[-1] - needed[0] + 1)
 
     def place(self, row: Nodes, column: int) -> int:
-        """Return where a column of a row is."""
+        """Where a column of a row is."""
         return self._start[row] + column
 
 
 def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
-    """Return the plan, and about how many instructions it takes."""
+    """The plan, and about how many instructions it takes."""
     graph = rows.graph
     storage = _Storage(rows)
     stages = _Stages(rows)
@@ -234,7 +234,7 @@ def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
 
 
 def _loop(rows: NeededRows, storage: _Storage, c: RowMap) -> ColumnLoop:
-    """Return the operations on the blocks that are needed."""
+    """The operations on the blocks that are needed."""
     found = blocks(rows.wanted(c))
     first = BLOCK * found[0]
     targets = {
@@ -299,7 +299,7 @@ class _Stages:
         self.n += max((*self.of_node.values(), *self.of_row.values()))
 
     def _before(self, rows: NeededRows, source: int) -> int:
-        """Return the phase in which a statement can read a node."""
+        """The phase in which a statement can read a node."""
         if source < 0:
             return 0
         return self.of_row[rows.owner[source][0]] + 1 if source in rows.owner else self.of_node[source]
@@ -315,7 +315,7 @@ class _Stages:
         self.of_row |= {row: stage for row in c.made if rows.made.get(row) is c}
 
     def _in_row(self, rows: NeededRows, node: int) -> int:
-        """Return the phase in which a row can read a node."""
+        """The phase in which a row can read a node."""
         return self.of_row[rows.owner[node][0]] if node in rows.owner else self.of_node[node]
 
     def _of(self, rows: NeededRows, row: Nodes) -> int:

@@ -30,7 +30,7 @@ def schedule(sources: Mapping[int, Sequence[int]], targets: Iterable[int]) -> li
 
 
 def _depth_first(sources: Mapping[int, Sequence[int]], targets: Iterable[int]) -> list[int]:
-    """Return statements so that each is close to a reader, the operand that takes more of them first."""
+    """Statements so that each is close to a reader, the operand that takes more of them first."""
     size: dict[int, int] = {}
     waiting: dict[int, tuple[int, ...]] = {}
     for i, read in sources.items():
@@ -73,7 +73,7 @@ def _most_live(operands: Sequence[tuple[int, ...]]) -> int:
 
 
 def _freeing(operands: Sequence[tuple[int, ...]]) -> list[int]:
-    """Return the statements of an order, those moved up that leave no more numbers live than there were."""
+    """The statements of an order, those moved up that leave no more numbers live than there were."""
     n = len(operands)
     readers: list[list[int]] = [[] for _ in range(n)]
     for k, sources in enumerate(operands):

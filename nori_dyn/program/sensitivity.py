@@ -69,7 +69,7 @@ class Derivatives:
         return [sums_of(self.plan.system, output) for output in self.outputs]
 
     def arranged(self, whole: Array) -> dict[str, Array]:
-        """Return derivatives (n_sums, n_directions) by name, all outputs by the first input first."""
+        """Derivatives (n_sums, n_directions) by name, all outputs by the first input first."""
         parts = list(output_parts(self.plan.system, self.outputs))
         freedoms = {**self.plan.system.input_sizes, "q": self.plan.system.tree.nv}
         ends = np.cumsum([0, *(freedoms[name] for name in self.wrt)]).tolist()

@@ -30,7 +30,7 @@ Rule: TypeAlias = Callable[..., dict[str, Array]]
 def of_inverse_dynamics(
     tree: KinematicTree, wrt: Collection[str], q: Array, qd: Any, qdd: Any, fx: Any = None
 ) -> dict[str, Array]:
-    """Return the derivatives of `rnea`."""
+    """The derivatives of `rnea`."""
     if not {"q", "qd"} & set(wrt):
         found = {"qdd": crba(tree, q)} if "qdd" in wrt else {}
     else:
@@ -41,7 +41,7 @@ def of_inverse_dynamics(
 def of_forward_dynamics(
     tree: KinematicTree, wrt: Collection[str], q: Array, qd: Any, tau: Any, fx: Any = None
 ) -> dict[str, Array]:
-    """Return the derivatives of `aba`."""
+    """The derivatives of `aba`."""
     if not {"q", "qd"} & set(wrt):
         found = {"tau": minverse(tree, q)} if "tau" in wrt else {}
     else:
@@ -134,7 +134,7 @@ def traced(
     shapes: Shapes | None = None,
     seed: int = 0,
 ) -> Traced:
-    """Return a function over expressions.
+    """A function over expressions.
 
     Args:
         function: takes the tree, then arrays; returns an array or a tuple of arrays.
@@ -171,7 +171,7 @@ def traced(
 
 
 def jacobian(of: Traced, wrt: Sequence[str], mode: Mode = "auto") -> Traced:
-    """Return the derivatives of all outputs by some inputs: each output with further axes, of the input's numbers.
+    """The derivatives of all outputs by some inputs: each output with further axes, of the input's numbers.
 
     For q these are the nv freedoms, along which a configuration can move: the derivatives along unit velocities qd, as
     only they exist where q has quaternions. What is known analytically is not made from the expressions, unless a mode

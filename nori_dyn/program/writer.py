@@ -157,7 +157,7 @@ class StatementWriter:
                 self.n_work += 1
 
     def _row_places(self) -> dict[int, list[str]]:
-        """Return where rows expect numbers that are no elements of rows made by them."""
+        """Where rows expect numbers that are no elements of rows made by them."""
         if self.program.rows is None:
             return {}
         found = {
@@ -169,7 +169,7 @@ class StatementWriter:
         return found
 
     def _rows_source(self, rows: RowPlan) -> tuple[str, list[list[str]]]:
-        """Return the functions of rows, and the names of those of each phase."""
+        """The functions of rows, and the names of those of each phase."""
         outputs = {k: x.index for k, x in enumerate(self.program.outputs) if x.index in rows.where}
         guarded = {self.first_pivot + k: x.index for k, x in enumerate(self._guarded) if x.index in rows.where}
         return rows_source(rows, self._storage, self._slot.__getitem__, outputs, guarded)

@@ -33,7 +33,7 @@ class HybridDynamics(NamedTuple):
 
 
 def aba(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, fx: ArrayLike | None = None) -> Array:
-    """Return the joint accelerations under joint forces of the motors, with rotors, friction and springs.
+    """The joint accelerations under joint forces of the motors, with rotors, friction and springs.
 
     Args:
         tree: the robot.
@@ -69,7 +69,7 @@ def hybrid_dynamics(
     accelerated: Collection[str] | str,
     fx: ArrayLike | None = None,
 ) -> HybridDynamics:
-    """Return the joint forces and accelerations of a robot of which some joints follow given accelerations.
+    """The joint forces and accelerations of a robot of which some joints follow given accelerations.
 
     Args:
         tree: the robot.

@@ -37,7 +37,7 @@ class ArticulatedBodies:
 
 
 def articulated_bodies(at: Kinematics, I: list[Array], accelerated: Collection[int] = ()) -> ArticulatedBodies:
-    """Return the articulated-body inertias.
+    """The articulated-body inertias.
 
     Args:
         at: the kinematics.
@@ -67,7 +67,7 @@ def articulated_bodies(at: Kinematics, I: list[Array], accelerated: Collection[i
 
 
 def no_inertia(joint: str, pivot: float = 0.0) -> SingularSystemError:
-    """Return the error of a joint, by its name, that moves no inertia, or one below zero [kg m^2 or kg]."""
+    """The error of a joint, by its name, that moves no inertia, or one below zero [kg m^2 or kg]."""
     if pivot < -LEAST_INERTIA:
         message = (
             f"joint '{joint}' moves an inertia below zero ({pivot:.3g}): that of a link beyond it is none that a body "

@@ -41,7 +41,7 @@ class CentroidalDynamics(NamedTuple):
 
 
 def centroidal(tree: KinematicTree, q: ArrayLike, qd: ArrayLike | None) -> CentroidalDynamics:
-    """Return the centre of mass, its velocity, and the centroidal momentum with its matrix.
+    """The centre of mass, its velocity, and the centroidal momentum with its matrix.
 
     Rotors have no part in it. Loops may be there: q is that of the tree.
 
@@ -70,7 +70,7 @@ def centroidal(tree: KinematicTree, q: ArrayLike, qd: ArrayLike | None) -> Centr
 
 
 def momentum_rate(tree: KinematicTree, q: ArrayLike, fx: ArrayLike) -> Array:
-    """Return the rate of the centroidal momentum of a floating robot (6, ...): external wrenches and weight [N m, N].
+    """The rate of the centroidal momentum of a floating robot (6, ...): external wrenches and weight [N m, N].
 
     Args:
         tree: a robot with a floating base: every root is on a free joint.
@@ -89,7 +89,7 @@ def momentum_rate(tree: KinematicTree, q: ArrayLike, fx: ArrayLike) -> Array:
 
 
 def zmp(tree: KinematicTree, q: ArrayLike, fx: ArrayLike, height: float = 0.0) -> Array:
-    """Return the zero-moment point (3, ...) [m]: there external wrenches have no couple but about the vertical.
+    """The zero-moment point (3, ...) [m]: there external wrenches have no couple but about the vertical.
 
     Without any other contact it is the centre of pressure of level ground. In free fall it is nowhere: nan or inf.
 

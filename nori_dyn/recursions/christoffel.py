@@ -19,7 +19,7 @@ from nori_dyn.typing import Array
 
 
 def christoffel(tree: KinematicTree, q: ArrayLike) -> Array:
-    """Return the Christoffel symbols of the first kind of the inertia matrix M.
+    """The Christoffel symbols of the first kind of the inertia matrix M.
 
     Gamma_ijk = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2, so that C_ij = sum_k Gamma_ijk qd_k.
 

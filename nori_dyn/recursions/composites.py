@@ -47,7 +47,7 @@ class RootCoordinates:
 def root_coordinates(
     tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | None = None, regroup: bool = False
 ) -> RootCoordinates:
-    """Return the bodies at a configuration q (nq, ...), and a velocity qd (nv, ...) where it is given.
+    """The bodies at a configuration q (nq, ...), and a velocity qd (nv, ...) where it is given.
 
     Wrenches fx and `regroup` are those of `bodies`.
     """
@@ -90,12 +90,12 @@ def _inertia_to_root(E: Array, r: Array, I: Array) -> Array:
 
 
 def columns(parts: Sequence[Array]) -> Array:
-    """Return vectors (m, ...) as the columns of an array (m, n, ...)."""
+    """Vectors (m, ...) as the columns of an array (m, n, ...)."""
     return np.stack(parts, axis=1)
 
 
 def root_transforms(at: Kinematics) -> list[Transform]:
-    """Return the transform from the coordinates of its root link to each body's, the identity for a root."""
+    """The transform from the coordinates of its root link to each body's, the identity for a root."""
     X_up = {i: Transform.identity() if at.tree.is_root(i) else X for i, X in enumerate(at.X_up)}
     X = world_transforms(at.tree, X_up)
     return [X[i] for i in range(at.tree.n_links)]

@@ -35,11 +35,11 @@ class CoordinateChange(NamedTuple):
     A_rate: Array
 
     def inertia(self, M: Any) -> Array:
-        """Return A^T M A (n, n, ...) for M (nv, nv, ...): (23)."""
+        """A^T M A (n, n, ...) for M (nv, nv, ...): (23)."""
         return self._form(self._checked("M", M, 2))
 
     def coriolis(self, M: Any, C: Any) -> Array:
-        """Return A^T C A + A^T M dA/dt (n, n, ...) for M and C (nv, nv, ...): (24), (27).
+        """A^T C A + A^T M dA/dt (n, n, ...) for M and C (nv, nv, ...): (24), (27).
 
         An admissible C, for which Mdot - 2 C is skew-symmetric, stays one, and that of Christoffel symbols stays that.
         """
@@ -47,7 +47,7 @@ class CoordinateChange(NamedTuple):
         return self._form(C) + matmul(matmul(transpose(self.A), M), self.A_rate)
 
     def force(self, tau: ArrayLike) -> Array:
-        """Return A^T tau (n, ...) for joint forces or gravity (nv, ...): (25), (26)."""
+        """A^T tau (n, ...) for joint forces or gravity (nv, ...): (25), (26)."""
         return matvec(transpose(self.A), self._checked("tau", tau, 1))
 
     def _form(self, M: Array) -> Array:
@@ -58,7 +58,7 @@ class CoordinateChange(NamedTuple):
 
 
 def coordinate_change(A: Any, A_rate: Any) -> CoordinateChange:
-    """Return the change to speeds nu with qd = A nu.
+    """The change to speeds nu with qd = A nu.
 
     Args:
         A: (nv, n, ...), over any scalar.
@@ -76,7 +76,7 @@ def coordinate_change(A: Any, A_rate: Any) -> CoordinateChange:
 
 
 def com_coordinates(tree: KinematicTree, q: ArrayLike, qd: ArrayLike) -> CoordinateChange:
-    """Return the change to speeds in which the centre of mass moves apart from all else.
+    """The change to speeds in which the centre of mass moves apart from all else.
 
     nu = (velocity of the centre of mass in world axes, angular velocity of the base in base axes, speeds of the other
     joints). In it M is [[m 1, 0], [0, M_22]] and C, by the "christoffel" factorisation, [[0, 0], [0, C_22]].

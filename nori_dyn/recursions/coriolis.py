@@ -55,12 +55,12 @@ class Coriolis(NamedTuple):
 
 
 def cross_factorisation(v: Array, I: Array) -> Array:
-    """Return B = (v x*) I: Echeandia and Wensing (9)."""
+    """B = (v x*) I: Echeandia and Wensing (9)."""
     return matmul(cross_force_matrix(v), I)
 
 
 def christoffel_factorisation(v: Array, I: Array) -> Array:
-    """Return B = ((v x*) I + (I v) x-bar* - I (v x)) / 2, by which C is that of the Christoffel symbols.
+    """B = ((v x*) I + (I v) x-bar* - I (v x)) / 2, by which C is that of the Christoffel symbols.
 
     All its right half is zero, and the left one needs few operations: with I = [[J, h x], [-h x, m 1]] and v = (w, u),
     B = [[w x (J - tr(J)/2) + (h . u) 1 - u h^T, 0], [-(m u + w x h) x, 0]].
@@ -86,7 +86,7 @@ FACTORISATIONS: dict[str, BodyFactorisation] = {
 
 
 def coriolis(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, factorisation: str = "christoffel") -> Coriolis:
-    """Return the inertia matrix, its derivative, and a Coriolis matrix for which Mdot - 2 C is skew-symmetric.
+    """The inertia matrix, its derivative, and a Coriolis matrix for which Mdot - 2 C is skew-symmetric.
 
     Args:
         tree: the robot.
@@ -146,7 +146,7 @@ def _columns(parts: Iterable[Array]) -> Array:
 def times_C(
     tree: KinematicTree, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, factorisation: str = "christoffel"
 ) -> Array:
-    """Return C(q, qd) qd_r (nv, ...) in O(N), without the matrix: the term of passivity-based controllers.
+    """C(q, qd) qd_r (nv, ...) in O(N), without the matrix: the term of passivity-based controllers.
 
     With qd_r = qd it is the Coriolis and centrifugal force. It is Newton and Euler's recursion with two velocities: a
     second one carried out with qd_r, and B(v, I) of each body times it.

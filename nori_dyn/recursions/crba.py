@@ -22,7 +22,7 @@ from nori_dyn.typing import Array
 
 
 def crba(tree: KinematicTree, q: ArrayLike) -> Array:
-    """Return the joint-space inertia matrix H by the composite-rigid-body algorithm in body coordinates.
+    """The joint-space inertia matrix H by the composite-rigid-body algorithm in body coordinates.
 
     Args:
         tree: the robot.
@@ -63,7 +63,7 @@ def crba(tree: KinematicTree, q: ArrayLike) -> Array:
 def inertia_forward_dynamics(
     tree: KinematicTree, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, fx: ArrayLike | None = None
 ) -> Array:
-    """Return qdd (nv, ...) from H qdd = tau - C, by the factorisation of H; arguments are those of `aba`.
+    """qdd (nv, ...) from H qdd = tau - C, by the factorisation of H; arguments are those of `aba`.
 
     Source: RBDA ch. 6.1, algorithm of three steps.
     """
@@ -72,7 +72,7 @@ def inertia_forward_dynamics(
 
 
 def inertia_factors(tree: KinematicTree, q: ArrayLike) -> LTDL:
-    """Return L and D of H = L^T D L at a configuration q (nq, ...).
+    """L and D of H = L^T D L at a configuration q (nq, ...).
 
     Raises:
         SingularSystemError: a joint moves no inertia: names it.
@@ -82,7 +82,7 @@ def inertia_factors(tree: KinematicTree, q: ArrayLike) -> LTDL:
 
 
 def factorised(tree: KinematicTree, H: Array, freedoms: Sequence[int] | None = None) -> LTDL:
-    """Return L and D of the inertia matrix H (nv, nv, ...) of a robot, or of its part of some freedoms, in order.
+    """L and D of the inertia matrix H (nv, nv, ...) of a robot, or of its part of some freedoms, in order.
 
     Raises:
         SingularSystemError: a joint moves no inertia: names it.

@@ -30,7 +30,7 @@ from nori_dyn.typing import Array
 def delassus(
     tree: KinematicTree, q: ArrayLike, frames: str | Sequence[str], components: Sequence[str] = MOTION
 ) -> Array:
-    """Return J H^-1 J^T: the accelerations of frames for unit wrenches on them, for nothing else acts.
+    """J H^-1 J^T: the accelerations of frames for unit wrenches on them, for nothing else acts.
 
     Wrenches f at joint forces tau give frames the acceleration J qdd_free + Jdot qd + J H^-1 J^T f, with qdd_free that
     without them.
@@ -73,7 +73,7 @@ def delassus(
 def operational_space_inertia(
     tree: KinematicTree, q: ArrayLike, frames: str | Sequence[str], components: Sequence[str] = MOTION
 ) -> Array:
-    """Return (J H^-1 J^T)^-1 (m, m, ...): the wrenches that give frames unit accelerations; see `delassus`.
+    """(J H^-1 J^T)^-1 (m, m, ...): the wrenches that give frames unit accelerations; see `delassus`.
 
     Raises:
         SingularSystemError: the frames cannot be accelerated in all directions at this configuration.

@@ -75,7 +75,7 @@ class HybridDynamicsDerivatives(NamedTuple):
 def rnea_derivatives(
     tree: KinematicTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None, fx: ArrayLike | None = None
 ) -> InverseDynamicsDerivatives:
-    """Return the derivatives of inverse dynamics, `rnea`, by configuration, velocity and acceleration, in O(N d).
+    """The derivatives of inverse dynamics, `rnea`, by configuration, velocity and acceleration, in O(N d).
 
     What friction and springs take is in them; external wrenches stay as they are in link coordinates.
 
@@ -105,7 +105,7 @@ def rnea_derivatives(
 def aba_derivatives(
     tree: KinematicTree, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, fx: ArrayLike | None = None
 ) -> ForwardDynamicsDerivatives:
-    """Return the derivatives of forward dynamics, `aba`, by configuration, velocity and joint forces.
+    """The derivatives of forward dynamics, `aba`, by configuration, velocity and joint forces.
 
     dqdd = M^-1 (dtau - dID), with the derivatives of inverse dynamics at the acceleration that the forces cause, and
     M = L^T D L, whose factors keep the zeros of the tree.
@@ -144,7 +144,7 @@ def hybrid_dynamics_derivatives(
     fx: ArrayLike | None = None,
     with_fx: bool = False,
 ) -> HybridDynamicsDerivatives:
-    """Return the derivatives of hybrid dynamics: some joints follow given accelerations, the others given forces.
+    """The derivatives of hybrid dynamics: some joints follow given accelerations, the others given forces.
 
     With a the freedoms of the former and t those of the latter, dqdd_t = M_tt^-1 (dtau_t - dID_t - M_ta dqdd_a) and
     dtau_a = dID_a + M_at dqdd_t + M_aa dqdd_a, with the derivatives of inverse dynamics at the accelerations of all.
@@ -181,7 +181,7 @@ def hybrid_dynamics_derivatives(
 
 
 def of_wrenches(tree: KinematicTree, q: Array) -> Array:
-    """Return the joint forces of unit wrenches on the links (nv, n_links, 6, ...), as `rnea` and `aba` are given them.
+    """The joint forces of unit wrenches on the links (nv, n_links, 6, ...), as `rnea` and `aba` are given them.
 
     Arguments and errors are those of `crba`.
     """
@@ -218,7 +218,7 @@ class _Split:
         return self.factors.D, self.M[self.forced, self.forced]
 
     def accelerations(self, given: Array, left: Array) -> Array:
-        """Return all accelerations (nv, ...), those that are not given by M_tt qdd_t = left_t - M_ta qdd_a."""
+        """All accelerations (nv, ...), those that are not given by M_tt qdd_t = left_t - M_ta qdd_a."""
         t, a, found = self.forced, self.others, np.array(given)
         found[t] = solve_ltdl(self.factors, self.parents, left[t] - matvec(self.M[np.ix_(t, a)], given[a]))
         return found

@@ -41,7 +41,7 @@ class LTDL(NamedTuple):
 
 
 def ltl(H: ArrayLike, parents: Sequence[int]) -> Array:
-    """Return the lower triangular L (n, n, ...) with H = L^T L.
+    """The lower triangular L (n, n, ...) with H = L^T L.
 
     Args:
         H: symmetric positive definite (n, n, ...), zero outside `inertia_pattern`.
@@ -65,7 +65,7 @@ def ltl(H: ArrayLike, parents: Sequence[int]) -> Array:
 
 
 def ltdl(H: ArrayLike, parents: Sequence[int]) -> LTDL:
-    """Return the unit lower triangular L (n, n, ...) and the diagonal D (n, ...) with H = L^T D L.
+    """The unit lower triangular L (n, n, ...) and the diagonal D (n, ...) with H = L^T D L.
 
     Arguments and errors are those of `ltl`. Source: RBDA table 6.3.
 
@@ -123,7 +123,7 @@ def ltdl_in_place(H: Array, parents: Sequence[int]) -> None:
 
 
 def times_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
-    """Return L x (n, ...) for x (n, ...); `unit` takes the diagonal of L for ones. Source: RBDA table 6.5."""
+    """L x (n, ...) for x (n, ...); `unit` takes the diagonal of L for ones. Source: RBDA table 6.5."""
     y = _copy(x)
     for i in reversed(range(len(L))):
         if not unit:
@@ -134,7 +134,7 @@ def times_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> A
 
 
 def times_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
-    """Return L^T x (n, ...), see `times_L`."""
+    """L^T x (n, ...), see `times_L`."""
     y = _copy(x)
     for i in range(len(L)):
         if not unit:
@@ -145,7 +145,7 @@ def times_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = F
 
 
 def solve_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
-    """Return L^-1 x (n, ...), see `times_L`."""
+    """L^-1 x (n, ...), see `times_L`."""
     y = _copy(x)
     for i in range(len(L)):
         for j in ancestors(parents, i):
@@ -156,7 +156,7 @@ def solve_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> A
 
 
 def solve_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
-    """Return L^-T x (n, ...), see `times_L`."""
+    """L^-T x (n, ...), see `times_L`."""
     y = _copy(x)
     for i in reversed(range(len(L))):
         if not unit:
@@ -167,7 +167,7 @@ def solve_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = F
 
 
 def times_H(H: Array, parents: Sequence[int], x: Array) -> Array:
-    """Return H x (n, ...) for x (n, ...). Source: RBDA table 6.5."""
+    """H x (n, ...) for x (n, ...). Source: RBDA table 6.5."""
     y = _copy(x)
     for i in range(len(H)):
         y[i] = H[i, i] * x[i]
@@ -178,19 +178,19 @@ def times_H(H: Array, parents: Sequence[int], x: Array) -> Array:
 
 
 def solve_ltl(L: Array, parents: Sequence[int], b: Array) -> Array:
-    """Return H^-1 b (n, ...) for H = L^T L."""
+    """H^-1 b (n, ...) for H = L^T L."""
     return solve_L(L, parents, solve_L_transpose(L, parents, b))
 
 
 def solve_ltdl(factors: LTDL, parents: Sequence[int], b: Array) -> Array:
-    """Return H^-1 b (n, ...) for H = L^T D L."""
+    """H^-1 b (n, ...) for H = L^T D L."""
     L, D = factors
     y = solve_L_transpose(L, parents, b, unit=True)
     return solve_L(L, parents, np.array([x / d for x, d in zip(y, D, strict=True)], dtype=y.dtype), unit=True)
 
 
 def forward_rows(factors: LTDL, parents: Sequence[int], B: Array) -> list[Array]:
-    """Return L^-T B for H = L^T D L and B (n, m, ...), row by row."""
+    """L^-T B for H = L^T D L and B (n, m, ...), row by row."""
     L, rows = factors.L, list(B)
     for k, below in reversed(list(enumerate(descendants(parents)))):
         rows[k] = combination(rows[k], [L[j, k] for j in below], [rows[j] for j in below], subtracted=True)
@@ -198,7 +198,7 @@ def forward_rows(factors: LTDL, parents: Sequence[int], B: Array) -> list[Array]
 
 
 def solve_rows(factors: LTDL, parents: Sequence[int], B: Array) -> Array:
-    """Return H^-1 B (n, m, ...) for H = L^T D L and B (n, m, ...), whole rows at a time."""
+    """H^-1 B (n, m, ...) for H = L^T D L and B (n, m, ...), whole rows at a time."""
     L, D = factors
     rows = forward_rows(factors, parents, B)
     for k, row in enumerate(rows):
@@ -208,7 +208,7 @@ def solve_rows(factors: LTDL, parents: Sequence[int], B: Array) -> Array:
 
 
 def ltdl_cost(parents: Sequence[int]) -> Cost:
-    """Return the operations of `ltdl`: D_1 divisions, D_2 multiplications and additions.
+    """The operations of `ltdl`: D_1 divisions, D_2 multiplications and additions.
 
     Source: RBDA table 6.6.
     """
@@ -217,7 +217,7 @@ def ltdl_cost(parents: Sequence[int]) -> Cost:
 
 
 def inverse_of(factors: LTDL, parents: Sequence[int]) -> Array:
-    """Return the inverse (n, n, ...) of L^T D L with the sparsity of a tree."""
+    """The inverse (n, n, ...) of L^T D L with the sparsity of a tree."""
     D = factors.D
     n = len(D)
 
@@ -237,7 +237,7 @@ def inverse_of(factors: LTDL, parents: Sequence[int]) -> Array:
 
 
 def inverse(A: Array) -> Array:
-    """Return the inverse of a symmetric positive definite matrix (n, n, ...) without zeros.
+    """The inverse of a symmetric positive definite matrix (n, n, ...) without zeros.
 
     Raises:
         NotPositiveDefiniteError: a pivot is not positive.
@@ -266,7 +266,7 @@ def _check_pivot(pivot: Any, k: int) -> None:
 
 
 def _checked(H: ArrayLike, parents: Sequence[int]) -> tuple[Array, tuple[int, ...]]:
-    """Return a lower triangular copy of H, and its parents."""
+    """A lower triangular copy of H, and its parents."""
     parents = checked_parents(parents)
     n = len(parents)
     H = scalars("H", H, ())

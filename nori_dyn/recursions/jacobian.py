@@ -19,7 +19,7 @@ from nori_dyn.typing import Array
 
 
 def jacobian(tree: KinematicTree, q: ArrayLike, frame: str) -> Array:
-    """Return J of a frame: its spatial velocity is v = J qd, angular first, in the frame's coordinates.
+    """J of a frame: its spatial velocity is v = J qd, angular first, in the frame's coordinates.
 
     A wrench w on the frame, in the same coordinates, acts on the joints as J^T w.
 
@@ -56,7 +56,7 @@ def jacobian(tree: KinematicTree, q: ArrayLike, frame: str) -> Array:
 
 
 def jacobian_rate(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, frame: str) -> Array:
-    """Return the derivative of each number of J along a motion; the frame's acceleration is J qdd + Jdot qd.
+    """The derivative of each number of J along a motion; the frame's acceleration is J qdd + Jdot qd.
 
     That is the spatial acceleration, gravity not included, in the frame's coordinates, which move: J-ring of Echeandia
     and Wensing (31). Their Jdot of (30), and RBDA's, is J-ring + (v x) J.
@@ -94,7 +94,7 @@ def jacobian_rate(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, frame: str) 
 
 
 def _axes(at: Kinematics, i: int, q: Array) -> Array:
-    """Return the motion subspace of a joint (6, n_i, ...), over the batch axes of q."""
+    """The motion subspace of a joint (6, n_i, ...), over the batch axes of q."""
     return spread(at.S[i], (6, at.tree.joints[i].nv), q.shape[1:])
 
 

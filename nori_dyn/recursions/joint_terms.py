@@ -41,11 +41,11 @@ class JointTerms:
     J: Floats
 
     def with_rotors(self, M: Array) -> Array:
-        """Return M + J for an inertia matrix M (nv, nv, ...) of rigid bodies."""
+        """M + J for an inertia matrix M (nv, nv, ...) of rigid bodies."""
         return add(M, self.J) if self.parts else M
 
     def force(self, q: Array, qd: Array) -> Array:
-        """Return h (nv, ...) at q (nq, ...) and qd (nv, ...): friction and springs."""
+        """h (nv, ...) at q (nq, ...) and qd (nv, ...): friction and springs."""
         h = zeros((self.tree.nv,), qd)
         if not self.parts:
             return h
@@ -56,7 +56,7 @@ class JointTerms:
         return h
 
     def force_rates(self, q: Array, qd: Array) -> tuple[Array, Array]:
-        """Return the derivatives of h by q, along the freedoms, and by qd, each (nv, nv, ...)."""
+        """The derivatives of h by q, along the freedoms, and by qd, each (nv, nv, ...)."""
         n = self.tree.nv
         by_q, by_qd = (zeros((n, n), qd) for _ in range(2))
         if not self.parts:
@@ -106,7 +106,7 @@ def check_components(tree: KinematicTree) -> None:
 
 
 def unsupported(tree: KinematicTree, part: Part, why: str) -> UnsupportedComponentError:
-    """Return the error of a component that an algorithm does not take in."""
+    """The error of a component that an algorithm does not take in."""
     return UnsupportedComponentError(
         f"robot '{tree.name}' has '{part.name}'. {why} Plan the robot instead, nd.plan(nd.System(tree, "
         "'forward_dynamics')) or with other sensors, which takes in all components; or leave this one out: "
@@ -116,7 +116,7 @@ def unsupported(tree: KinematicTree, part: Part, why: str) -> UnsupportedCompone
 
 
 def _inertia(tree: KinematicTree, parts: tuple[Part, ...], q: Floats) -> Floats:
-    """Return J, which must be that of each joint alone, and the same everywhere."""
+    """J, which must be that of each joint alone, and the same everywhere."""
     J = np.zeros((tree.nv, tree.nv))
     elsewhere = tree.random_configuration(np.random.default_rng(0)) if parts else q
     at, there = positions(tree, q), positions(tree, elsewhere)

@@ -31,7 +31,7 @@ from nori_dyn.typing import Array
 
 
 def minverse(tree: KinematicTree, q: ArrayLike) -> Array:
-    """Return the inverse of the joint-space inertia matrix, that with the inertia of rotors.
+    """The inverse of the joint-space inertia matrix, that with the inertia of rotors.
 
     Args:
         tree: the robot.
@@ -64,12 +64,12 @@ def _factors_take_less(tree: KinematicTree) -> bool:
 
 
 def inverse_by_factors(tree: KinematicTree, q: Array) -> Array:
-    """Return `minverse` as L^-1 D^-1 L^-T."""
+    """`minverse` as L^-1 D^-1 L^-T."""
     return inverse_of(inertia_factors(tree, q), expanded_parents(tree))
 
 
 def inverse_by_bodies(tree: KinematicTree, q: Array) -> Array:
-    """Return `minverse` by algorithm 1."""
+    """`minverse` by algorithm 1."""
     # Pass 1: positions.
     at, I, _ = bodies(tree, q)
     v = tree.v_slices

@@ -23,7 +23,7 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 def rnea(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None, fx: ArrayLike | None = None) -> Array:
-    """Return the joint forces of the motors for a motion, rotors, friction and springs included.
+    """The joint forces of the motors for a motion, rotors, friction and springs included.
 
     Args:
         tree: the robot.
@@ -53,7 +53,7 @@ def rnea(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None
 
 
 def bias_force(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, fx: ArrayLike | None = None) -> Array:
-    """Return the part of tau beside H qdd (nv, ...): C qd + g + h, less the effect of external wrenches.
+    """The part of tau beside H qdd (nv, ...): C qd + g + h, less the effect of external wrenches.
 
     With qd None, the static torques, against its weight and its springs.
 
@@ -63,19 +63,19 @@ def bias_force(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, fx: ArrayLike |
 
 
 def gravity_force(tree: KinematicTree, q: ArrayLike) -> Array:
-    """Return g(q) (nv, ...), the joint forces that hold up the weight of a robot, springs left out."""
+    """g(q) (nv, ...), the joint forces that hold up the weight of a robot, springs left out."""
     q, qd, qdd, fx = arguments(tree, q=q, qd=None, qdd=None, fx=None)
     return _newton_euler(tree, q, qd, qdd, fx, tree.gravity)
 
 
 def coriolis_force(tree: KinematicTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return the joint forces C(q, qd) qd (nv, ...) that velocities need, friction left out."""
+    """The joint forces C(q, qd) qd (nv, ...) that velocities need, friction left out."""
     q, qd, qdd, fx = arguments(tree, q=q, qd=qd, qdd=None, fx=None)
     return _newton_euler(tree, q, qd, qdd, fx, WEIGHTLESS)
 
 
 def inertial_force(tree: KinematicTree, q: ArrayLike, qdd: ArrayLike | None) -> Array:
-    """Return H qdd (nv, ...), rotors included: differential inverse dynamics ID_delta.
+    """H qdd (nv, ...), rotors included: differential inverse dynamics ID_delta.
 
     Source: RBDA (6.4), table 6.1.
     """
@@ -91,7 +91,7 @@ def _newton_euler(
     fx: Array,
     gravity: tuple[float, float, float],
 ) -> Array:
-    """Return the joint forces of rigid bodies (nv, ...)."""
+    """The joint forces of rigid bodies (nv, ...)."""
     at, I, fx_at = bodies(tree, q, qd, fx)
 
     # Pass 1: accelerations from the root to the leaves, and each body's own force (3a), (3f).

@@ -16,7 +16,7 @@ from nori_dyn.typing import Booleans
 
 
 def expanded_parents(tree: KinematicTree) -> tuple[int, ...]:
-    """Return the parent of each freedom (nv), WORLD for a first one: joints of several freedoms become chains.
+    """The parent of each freedom (nv), WORLD for a first one: joints of several freedoms become chains.
 
     A freedom beyond fixed joints hangs on the last one before these.
 
@@ -33,7 +33,7 @@ def expanded_parents(tree: KinematicTree) -> tuple[int, ...]:
 
 
 def parents_among(parents: Sequence[int], freedoms: Sequence[int]) -> tuple[int, ...]:
-    """Return the parents that some freedoms, in order, have among themselves: the next on the way to the world.
+    """The parents that some freedoms, in order, have among themselves: the next on the way to the world.
 
     A matrix of this sparsity has, in their rows and columns, that of the parents returned.
     """
@@ -42,7 +42,7 @@ def parents_among(parents: Sequence[int], freedoms: Sequence[int]) -> tuple[int,
 
 
 def checked_parents(parents: Sequence[int]) -> tuple[int, ...]:
-    """Return parents as a tuple.
+    """Parents as a tuple.
 
     Raises:
         InputError: a number that is no earlier one and not WORLD: the parents are not those of a tree.
@@ -61,7 +61,7 @@ def checked_parents(parents: Sequence[int]) -> tuple[int, ...]:
 
 
 def inertia_pattern(parents: Sequence[int]) -> Booleans:
-    """Return where a matrix (n, n) of this sparsity may be nonzero: on the paths to the world. Source: RBDA (6.14)."""
+    """Where a matrix (n, n) of this sparsity may be nonzero: on the paths to the world. Source: RBDA (6.14)."""
     parents = checked_parents(parents)
     pattern = np.eye(len(parents), dtype=bool)
     for k in range(len(parents)):
@@ -71,7 +71,7 @@ def inertia_pattern(parents: Sequence[int]) -> Booleans:
 
 
 def depth_sums(parents: Sequence[int]) -> tuple[int, int]:
-    """Return D_1 and D_2, by which the costs of the factorisations and products are counted: RBDA table 6.6.
+    """D_1 and D_2, by which the costs of the factorisations and products are counted: RBDA table 6.6.
 
     With d_k freedoms on the path from k to the world, D_1 is the sum of d_k - 1, the number of nonzeros below the
     diagonal, and D_2 that of d_k (d_k - 1) / 2.

@@ -27,13 +27,13 @@ NO_SYMBOLS = (str, list, complex, timedelta)
 
 
 def shapes_of(tree: KinematicTree) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arguments of the algorithms, by name."""
+    """The shapes of the arguments of the algorithms, by name."""
     v = (tree.nv,)
     return {"q": (tree.nq,), "qd": v, "qd_r": v, "qdd": v, "tau": v, "fx": (tree.n_links, 6)}
 
 
 def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
-    """Return arguments as arrays over the same batch axes, the quaternions in q of unit length.
+    """Arguments as arrays over the same batch axes, the quaternions in q of unit length.
 
     Args:
         tree: the robot.
@@ -62,7 +62,7 @@ def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
 
 
 def scalars(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """Return a value as an array of a shape, with or without batch axes after it: of floats, or objects for symbols.
+    """A value as an array of a shape, with or without batch axes after it: of floats, or objects for symbols.
 
     Args:
         name: its name in messages.
@@ -99,7 +99,7 @@ class Bodies(NamedTuple):
 def bodies(
     tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | None = None, regroup: bool = False
 ) -> Bodies:
-    """Return the bodies, everything but the link transforms over the batch axes of q.
+    """The bodies, everything but the link transforms over the batch axes of q.
 
     Args:
         tree: the robot.
@@ -123,7 +123,7 @@ def bodies(
 
 
 def _over_scalar_of(q: Array, M: Array) -> Array:
-    """Return constants as those of the scalar of q: an expression knows that Izz (1 / Izz) is 1, a double may not."""
+    """Constants as those of the scalar of q: an expression knows that Izz (1 / Izz) is 1, a double may not."""
     return M if is_numeric(q) or not q.size else M + 0 * q[:1]
 
 

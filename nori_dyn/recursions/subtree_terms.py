@@ -127,7 +127,7 @@ def _sums(tree: KinematicTree, numbers: Array) -> Array:
 
 
 def inertia_matrix(carried: SubtreeTerms, q: Array) -> Array:
-    """Return the inertia matrix (nv, nv, ...), with the inertia of rotors."""
+    """The inertia matrix (nv, nv, ...), with the inertia of rotors."""
     J = add(zeros((carried.tree.nv,) * 2, q), joint_terms(carried.tree).J)
     lower = [
         combination(J[k], list(carried.h[:, k]), list(carried.S), on_way[on_way <= k])
@@ -170,7 +170,7 @@ def bias_force_at(carried: SubtreeTerms, q: Array, qd: Array) -> Array:
 
 
 def inverse_dynamics_rates(carried: SubtreeTerms, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
-    """Return the derivatives of inverse dynamics by q and qd, pair by pair of a joint and one that carries it."""
+    """The derivatives of inverse dynamics by q and qd, pair by pair of a joint and one that carries it."""
     tree, at, body, S, h = carried.tree, carried.at, carried.body, carried.S, carried.h
     a, a_parent = _accelerations(carried, qd, qdd)
     F = _composite_forces(carried, a)

@@ -44,7 +44,7 @@ class Transformations(NamedTuple):
 
 
 def id_permutations(system: System) -> Permutations:
-    """Return the orders by which D of inverse dynamics is lower triangular: Nori (10), (11), property 1.
+    """The orders by which D of inverse dynamics is lower triangular: Nori (10), (11), property 1.
 
     Raises:
         SystemShapeError: the sensors are not those of inverse dynamics.
@@ -58,7 +58,7 @@ def id_permutations(system: System) -> Permutations:
 
 
 def fd_permutations(system: System) -> Permutations:
-    """Return the orders by which W_L D W_R of forward dynamics is lower triangular: Nori (33), (34), property 2.
+    """The orders by which W_L D W_R of forward dynamics is lower triangular: Nori (33), (34), property 2.
 
     In (34) as printed the rows of (3tau) and (14) have changed places.
 
@@ -75,13 +75,13 @@ def fd_permutations(system: System) -> Permutations:
 
 
 def _variables(system: System, kinds: tuple[Kind, ...], bodies: Iterable[int]) -> list[VariableKey]:
-    """Return the variables of some kinds, body by body, that have components: those of a fixed joint have none."""
+    """The variables of some kinds, body by body, that have components: those of a fixed joint have none."""
     keys = (VariableKey(kind, i) for i in bodies for kind in kinds)
     return [key for key in keys if width(system.column(*key))]
 
 
 def _motion(gives: tuple[Given, ...], bodies: Iterable[int]) -> list[NewtonEuler]:
-    """Return the equations of motion that give some kinds of variables, body by body."""
+    """The equations of motion that give some kinds of variables, body by body."""
     return [NewtonEuler(given, i) for i in bodies for given in gives]
 
 
@@ -94,7 +94,7 @@ def _permutations(
 
 
 def fd_transformations(system: System, q: ArrayLike) -> Transformations:
-    """Return W^L = W^{L,4} W^{L,3} W^{L,2} W^{L,1} and W^R of forward dynamics at q (nq,): Nori (28)-(32).
+    """W^L = W^{L,4} W^{L,3} W^{L,2} W^{L,1} and W^R of forward dynamics at q (nq,): Nori (28)-(32).
 
     Raises:
         InputError: q has a wrong shape, or is not finite.
@@ -131,7 +131,7 @@ def _check_rigid(system: System) -> None:
 
 
 def _equation(system: System, given: Given, i: int) -> slice:
-    """Return the rows of (3a), (3f) or (3tau) of a body."""
+    """The rows of (3a), (3f) or (3tau) of a body."""
     return system.row(NewtonEuler(given, i)).slice
 
 

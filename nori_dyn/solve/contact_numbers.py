@@ -38,7 +38,7 @@ class PlannedStates:
         self._numbers = {self._mask(state): number for number, state in enumerate(self.states)}
 
     def number_of(self, closed: Closed) -> int:
-        """Return the number of a contact state.
+        """The number of a contact state.
 
         Raises:
             UnknownContactError: there is no such contact.
@@ -53,7 +53,7 @@ class PlannedStates:
             raise UnplannedStateError(state, self.states) from None
 
     def _mask(self, closed: Closed) -> int:
-        """Return a contact state as a number with a bit for each contact."""
+        """A contact state as a number with a bit for each contact."""
         mask = 0
         for name in self._names(closed):
             try:
@@ -63,7 +63,7 @@ class PlannedStates:
         return mask
 
     def _names(self, closed: Closed) -> Iterable[str]:
-        """Return the names of the contacts that are closed."""
+        """The names of the contacts that are closed."""
         if isinstance(closed, str):
             return (closed,)
         if type(closed) is np.ndarray and closed.shape == (len(self._bits),) and closed.dtype == np.bool_:
@@ -78,7 +78,7 @@ class PlannedStates:
         return closed
 
     def numbers_of(self, contacts: ClosedInAll | Sequence[Closed], N: int) -> Indices:
-        """Return the number of the contact state of each of N states.
+        """The number of the contact state of each of N states.
 
         Raises:
             UnknownContactError: there is no such contact.

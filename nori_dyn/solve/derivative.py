@@ -91,7 +91,7 @@ class EstimateDerivative(CompiledFunction):
         dtype: Any = "float64",
         **kwargs: Any,
     ) -> Any:
-        """Return the derivatives at N states, each with a leading N; for the arguments see `CompiledFunction.batch`.
+        """The derivatives at N states, each with a leading N; for the arguments see `CompiledFunction.batch`.
 
         Raises:
             InputError: as `Solver.solve_batch`, and as `CompiledFunction.batch` for `out` and `threads`.
@@ -117,7 +117,7 @@ class EstimateDerivative(CompiledFunction):
         )
 
     def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
-        """Return q, qd, y and weights as they are given; None for those of the sensors."""
+        """q, qd, y and weights as they are given; None for those of the sensors."""
         if self.system.is_weighted and len(args) < len(self._shapes):
             kwargs = {"weights": None, **kwargs}
         q, qd, y, *weights = self._named(args, kwargs)

@@ -119,7 +119,7 @@ class Diagnosis(Shown):
         return tuple(self.readings[k] for k in found)
 
     def suspects(self, most: int = 5) -> tuple[Suspect, ...]:
-        """Return the sensors that explain most of the inconsistency of one state, first the most likely one.
+        """The sensors that explain most of the inconsistency of one state, first the most likely one.
 
         A reading explains the square of its normalised residual: chi-square falls by so much without it.
         """
@@ -133,7 +133,7 @@ class Diagnosis(Shown):
         return tuple(sorted(best.values(), key=lambda suspect: -suspect.explains)[:most])
 
     def flagged(self, false_alarms: float = 1e-3, states: slice = slice(None)) -> tuple[Fault, ...]:
-        """Return the sensors whose residuals over some states are not those of sound ones, the clearest first.
+        """The sensors whose residuals over some states are not those of sound ones, the clearest first.
 
         Two tests of each reading, for an offset (the mean) and for anything else (the mean square); noise is taken to
         be independent from state to state. False alarms are shared out evenly (Bonferroni), so that one occurs at most
@@ -171,7 +171,7 @@ def p_value(chi_square: Floats | float, degrees: Indices | int) -> Floats | floa
 
 
 def spreads(weights: Floats, explained: Floats) -> Floats:
-    """Return the expected spread of residuals (..., m): the sensor's variance less that of the estimate.
+    """The expected spread of residuals (..., m): the sensor's variance less that of the estimate.
 
     Args:
         weights: 1 / sigma^2 of each reading (..., m).

@@ -121,7 +121,7 @@ class Estimate(Shown):
         return found
 
     def without(self, which: Booleans) -> Estimate:
-        """Return the estimate of the same states, with all outputs of some of them (N,) nan."""
+        """The estimate of the same states, with all outputs of some of them (N,) nan."""
         if not which.any():
             return self
         values, residual, fell_back, rcond = self._found
@@ -160,7 +160,7 @@ class Estimate(Shown):
         return self._layout.kinds
 
     def __getitem__(self, name: str) -> Floats:
-        """Return a requested output by name, such as "fx:l_sole".
+        """A requested output by name, such as "fx:l_sole".
 
         Raises:
             NotRequestedError: the plan does not compute it.
@@ -223,11 +223,11 @@ class OutputLayout:
         self.turns = any(part.matrix is not None for part in self.parts.values())
 
     def memory_of(self, out: object) -> object:
-        """Return the memory of an `out`, unchecked; the very `out` where it is no estimate of this layout."""
+        """The memory of an `out`, unchecked; the very `out` where it is no estimate of this layout."""
         return out._found[0] if type(out) is Estimate and out._layout is self else out
 
     def values_of(self, out: object, N: int, read: Mapping[str, object], dtype: np.dtype[Any]) -> Floats:
-        """Return the array of an `out`, an estimate of N states or the array itself.
+        """The array of an `out`, an estimate of N states or the array itself.
 
         Args:
             out: the array to write.
@@ -258,13 +258,13 @@ class OutputLayout:
         )
 
     def view(self, name: str, values: Floats) -> Floats:
-        """Return one output as `views` does."""
+        """One output as `views` does."""
         part = self.parts[name]
         own = values[..., part.slice]
         return own.reshape(values.shape[:-1] + part.shape) if len(part.shape) > 1 else own
 
     def views(self, values: Floats) -> dict[str, Floats]:
-        """Return the outputs by name as views of the unknowns (size,) or (N, size); frames are not turned yet."""
+        """The outputs by name as views of the unknowns (size,) or (N, size); frames are not turned yet."""
         return {name: self.view(name, values) for name in self.parts}
 
     def turn(self, outputs: Mapping[str, Floats]) -> None:
@@ -274,7 +274,7 @@ class OutputLayout:
                 outputs[name][:] = outputs[name] @ part.matrix.T
 
     def read(self, values: Floats) -> dict[str, Floats]:
-        """Return the outputs by name of unknowns (size,) or (N, size)."""
+        """The outputs by name of unknowns (size,) or (N, size)."""
         outputs = self.views(values)
         self.turn(outputs)
         return outputs

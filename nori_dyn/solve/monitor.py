@@ -131,7 +131,7 @@ class Monitor(Remade):
         false_alarms: float = 1e-3,
         most: int = 3,
     ) -> tuple[Fault, ...]:
-        """Return the faulty sensors of N states in a row: the clearest, then that of the rest without it, and so on.
+        """The faulty sensors of N states in a row: the clearest, then that of the rest without it, and so on.
 
         The first takes no longer than `check_batch`. To judge the rest without it takes longer: milliseconds a state
         for an arm, up to a tenth of a second for a humanoid.
@@ -299,7 +299,7 @@ class Covariance:
 
 
 def _split(A: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return U_1, the singular values that are not zero, V_1 and V_2 of a matrix A: V_2 is its null space."""
+    """U_1, the singular values that are not zero, V_1 and V_2 of a matrix A: V_2 is its null space."""
     if not A.size:
         return np.zeros((len(A), 0)), np.zeros(0), np.zeros((A.shape[1], 0)), np.eye(A.shape[1])
     U, values, V = la.svd(A, full_matrices=A.shape[0] < A.shape[1])
@@ -308,7 +308,7 @@ def _split(A: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _weighed(A: Floats, off: Floats, roots: Floats) -> tuple[Floats, Floats]:
-    """Return the z that makes roots * (A z + off) smallest, and a factor F of its covariance F F^T.
+    """The z that makes roots * (A z + off) smallest, and a factor F of its covariance F F^T.
 
     Args:
         A: of full column rank where `roots` is not zero.

@@ -184,7 +184,7 @@ class SwitchingSolver(Remade, Shown):
         self._number, self._tick = number, self._ticks[number]
 
     def _solver(self, number: int) -> Solver:
-        """Return the solver of a state, made if it is not there."""
+        """The solver of a state, made if it is not there."""
         self._need([number])
         if not self.is_doubting:
             self._solvers[number].is_doubting = False
@@ -283,7 +283,7 @@ class SwitchingSolver(Remade, Shown):
 
 
 def _ticker(solver: Solver, inputs: Floats, values: Floats, places: Indices) -> Callable[[], Status]:
-    """Return a function that solves with some of the inputs (n,): without copying them where they are the first."""
+    """A function that solves with some of the inputs (n,): without copying them where they are the first."""
     if np.array_equal(places, np.arange(len(places))):
         return solver.ticker(inputs[: len(places)], values)
     own = inputs[places]

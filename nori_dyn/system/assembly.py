@@ -47,7 +47,7 @@ class Nonzeros:
 def assemble(
     blocks: Iterable[tuple[slice, slice, Array]], shape: tuple[int, int], batch: tuple[int, ...] = ()
 ) -> Nonzeros:
-    """Return the nonzeros of a matrix.
+    """The nonzeros of a matrix.
 
     Args:
         blocks: its blocks as (rows, columns, values), the values with the batch axes or, where constant, without; no
@@ -65,7 +65,7 @@ def assemble(
 
 
 def _filled(block: Array) -> Array:
-    """Return a matrix (m, n) that is true, or not zero, where a block (m, n, ...) is nonzero in any of a batch."""
+    """A matrix (m, n) that is true, or not zero, where a block (m, n, ...) is nonzero in any of a batch."""
     if not is_numeric(block):
         return np.array([not is_zero(x) for x in block.flat], dtype=bool).reshape(block.shape)
     return block if block.ndim == 2 else np.asarray(block.any(axis=tuple(range(2, block.ndim))))
@@ -85,7 +85,7 @@ def check_sigma(sensors: str, equation: Equation, sigma: tuple[float, ...] | Non
 def columns_of(
     sensors: str, equation: Equation, key: VariableKey, block: object, columns: Mapping[VariableKey, slice]
 ) -> slice:
-    """Return the columns of a block of an equation, which must have their number, and the equation's rows.
+    """The columns of a block of an equation, which must have their number, and the equation's rows.
 
     Raises:
         SensorConfigError: the variable is none of the robot's, or the block has another shape.

@@ -93,11 +93,11 @@ class System(Shown):
         self.weights.flags.writeable = False
 
     def without(self, repeats: Sequence[Repeat]) -> Self:
-        """Return the system without rows of components that repeat others."""
+        """The system without rows of components that repeat others."""
         return type(self)(self.tree, self.sensors, repeats)
 
     def replace(self, tree: KinematicTree | None = None, sensors: Sensors | None = None) -> System:
-        """Return the system of another robot with the same loops and couplings, or of other sensors."""
+        """The system of another robot with the same loops and couplings, or of other sensors."""
         of, by = self.tree if tree is None else tree, self.sensors if sensors is None else sensors
         return System(of, by, self.of_components.repeats)
 
@@ -255,11 +255,11 @@ class System(Shown):
         return tuple(key for gives in GIVEN for key in (reversed(up[gives]) if gives == "f" else up[gives]))
 
     def column(self, kind: str, body: int, component: str = "") -> slice:
-        """Return where a variable of a body, or of a component there, lies in d."""
+        """Where a variable of a body, or of a component there, lies in d."""
         return self._columns[VariableKey(kind, body, component)]
 
     def multiplier_column(self, equation: int, row: int) -> int:
-        """Return the column of the force along a row of a loop or coupling: row of an equation of the components."""
+        """The column of the force along a row of a loop or coupling: row of an equation of the components."""
         key = self.of_components.forces[equation]
         assert key is not None
         start: int = self._columns[key].start
@@ -279,7 +279,7 @@ class System(Shown):
         return found
 
     def row(self, key: RowKey) -> RowBlock:
-        """Return the rows of an equation."""
+        """The rows of an equation."""
         return self._rows[key]
 
     def at(self, q: Array, qd: Array, y: Array) -> Kinematics:
@@ -322,11 +322,11 @@ class System(Shown):
                 yield row.slice, columns_of(self.sensors.name, row.equation, key, block, self._columns), block
 
     def entries(self, at: Kinematics, batch: tuple[int, ...] = ()) -> Nonzeros:
-        """Return the numbers of D that are not zero, over the scalar and the batch axes of the kinematics."""
+        """The numbers of D that are not zero, over the scalar and the batch axes of the kinematics."""
         return assemble(self.blocks(at), self.shape, batch)
 
     def bias(self, at: Kinematics, y: Array) -> list[Array]:
-        """Return b block by block, over the scalar of the kinematics and of y (ny, ...).
+        """b block by block, over the scalar of the kinematics and of y (ny, ...).
 
         Raises:
             SensorConfigError: a part that does not fit the sensor's rows.
@@ -338,7 +338,7 @@ class System(Shown):
         return parts
 
     def D(self, q: ArrayLike, qd: ArrayLike | None = None, y: Floats | None = None) -> sp.csc_array:
-        """Return the matrix D(q), sparse (rows, columns), at a configuration q (nq,).
+        """The matrix D(q), sparse (rows, columns), at a configuration q (nq,).
 
         Only friction and payloads make it depend on qd (nv,), and payloads on accelerations that are read, in y (ny,):
         at rest when None.
@@ -368,7 +368,7 @@ class System(Shown):
         yield from zip(self.entries(at, batch).matrices(), b.T, strict=True)
 
     def b(self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any]) -> Floats:
-        """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}.
+        """b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}.
 
         Example:
             >>> system = nd.System(nd.autotree(2), "inverse_dynamics")
@@ -382,7 +382,7 @@ class System(Shown):
         return np.concatenate(self.bias(velocities(self.tree, q, qd), y)).astype(float)
 
     def reading(self, y: ArrayLike | Mapping[str, Any]) -> Floats:
-        """Return y as a flat array (ny,), from one or from {measurement name: value}.
+        """y as a flat array (ny,), from one or from {measurement name: value}.
 
         A name is that of a number ("fx:l_sole.mz") or of a block ("fx:l_sole", with as many values).
 
@@ -392,7 +392,7 @@ class System(Shown):
         return shaped("y", self.flat_reading(y), (self.ny,))
 
     def flat_reading(self, y: ArrayLike | Mapping[str, Any]) -> ArrayLike:
-        """Return y as it is, or as a flat array where it is by name; see `reading`."""
+        """y as it is, or as a flat array where it is by name; see `reading`."""
         if not isinstance(y, Mapping):
             return y
         flat = np.full(self.ny, np.nan)
@@ -410,7 +410,7 @@ class System(Shown):
         return flat
 
     def weighting(self, weights: Weights) -> Floats:
-        """Return the weights (n_weights,) from a flat array, or from {name: 1 / sigma^2}; the rest as configured.
+        """The weights (n_weights,) from a flat array, or from {name: 1 / sigma^2}; the rest as configured.
 
         A name is one of `weight_names`, or that of a sensor whose components have a weight each.
 

@@ -49,7 +49,7 @@ class Equation(Protocol):
         """Standard deviation of each row; None is exact."""
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return the blocks of D (rows, size of the variable, ...); absent ones are zero."""
+        """The blocks of D (rows, size of the variable, ...); absent ones are zero."""
 
     def bias(self, at: Kinematics, y: Array) -> Array:
         """The rows of b (rows, ...), from the equation's part of y (rows, ...), empty if not measured."""
@@ -96,7 +96,7 @@ class Turnable(Protocol):
     """Optional part of an equation: vectors that may be read along other axes as well."""
 
     def along(self, C: Floats) -> tuple[Equation, Floats] | None:
-        """Return the same rows for variables in other axes, and the orthogonal matrix that turns readings to these.
+        """The same rows for variables in other axes, and the orthogonal matrix that turns readings to these.
 
         The vectors that they read have these axes too. None where rows are not whole vectors.
 
@@ -174,7 +174,7 @@ class Sensors(Protocol):
         """A hash of all that its equations depend on beside the tree."""
 
     def equations(self, tree: KinematicTree) -> Sequence[Equation]:
-        """Return the measurement rows on a tree; every name is checked here."""
+        """The measurement rows on a tree; every name is checked here."""
 
 
 @runtime_checkable
@@ -182,4 +182,4 @@ class NoisyDynamics(Protocol):
     """Optional part of a set of sensors: standard deviations of the equations of motion."""
 
     def dynamics_sigma(self, equation: str, n: int) -> tuple[float, ...] | None:
-        """Return the standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""
+        """The standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""

@@ -28,7 +28,7 @@ MISSING: tuple[Missing, ...] = get_args(Missing)
 def checked_state(
     system: System, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
 ) -> State:
-    """Return one state as kernels take it; for the arguments see `Solver.solve`.
+    """One state as kernels take it; for the arguments see `Solver.solve`.
 
     Raises:
         InputError: a wrong shape or name, a value that is not finite, a saturated sensor, a weight below zero.
@@ -40,7 +40,7 @@ def checked_state(
 def checked_states(
     system: System, Q: ArrayLike, Qd: ArrayLike, Y: ArrayLike, weights: Weights, missing: Missing
 ) -> State:
-    """Return N states as kernels take them; for the arguments see `Solver.solve_batch`.
+    """N states as kernels take them; for the arguments see `Solver.solve_batch`.
 
     Raises:
         InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.
@@ -60,7 +60,7 @@ def checked_states(
 def _readings(
     system: System, name: str, y: ArrayLike, weights: Floats, batch: tuple[int, ...], missing: Missing
 ) -> State:
-    """Return readings (..., ny), and weights (..., n_weights) where there are any, checked."""
+    """Readings (..., ny), and weights (..., n_weights) where there are any, checked."""
     if missing not in MISSING:
         raise UnknownNameError("way to treat missing readings", missing, MISSING)
     if system.is_weighted:
@@ -78,7 +78,7 @@ def _readings(
 
 
 def dropped(system: System, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return readings (..., ny) and weights (..., n_weights) without the sensors whose readings are of no use.
+    """Readings (..., ny) and weights (..., n_weights) without the sensors whose readings are of no use.
 
     What holds exactly cannot be dropped, and stays.
     """
@@ -89,7 +89,7 @@ def dropped(system: System, y: Floats, weights: Floats) -> tuple[Floats, Floats]
 
 
 def unusable(system: System, y: Floats) -> Booleans:
-    """Return the weights (..., n_weights) of the sensors whose readings (..., ny) are not numbers, or saturated.
+    """The weights (..., n_weights) of the sensors whose readings (..., ny) are not numbers, or saturated.
 
     Rows that share a weight are dropped together.
     """

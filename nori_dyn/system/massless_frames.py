@@ -130,7 +130,7 @@ class FrameBuilder:
         return new
 
     def rows_of(self, columns: Columns) -> Columns:
-        """Return the rows that came with new unknowns."""
+        """The rows that came with new unknowns."""
         return tuple(column - self._first_new + self.system.shape[0] for column in columns)
 
     def _put(self, rows: Columns, columns: Columns, block: Array) -> None:
@@ -211,7 +211,7 @@ class FrameBuilder:
         return w, v, before
 
     def _exact(self, step: TransformFactor) -> TransformFactor:
-        """Return a step whose fixed turn, if it is one, is exactly orthogonal."""
+        """A step whose fixed turn, if it is one, is exactly orthogonal."""
         if step.plane is None or step.X.E.dtype == object:
             return step
         i, j, cosine, sine = step.turn
@@ -289,7 +289,7 @@ class FrameBuilder:
             self._set_bias(tuple(numbers(block.slice)), block.equation.bias(moving, self.state.y[block.y]))
 
     def over_expressions(self, M: Array) -> Array:
-        """Return a matrix of doubles as constants of the graph."""
+        """A matrix of doubles as constants of the graph."""
         found = np.empty(M.shape, dtype=object)
         for place, value in np.ndenumerate(M):
             found[place] = self.state.graph.expr(value)
@@ -310,11 +310,11 @@ class FrameBuilder:
         return internal, -np.eye(6)
 
     def _own(self, i: int, kind: str) -> Columns:
-        """Return the columns of a variable of the original system."""
+        """The columns of a variable of the original system."""
         return tuple(numbers(self.system.column(kind, i)))
 
     def _given_rows(self, given: Given, i: int) -> Columns:
-        """Return the rows of the equation of motion that gives a, f or tau of a body, in the system as given."""
+        """The rows of the equation of motion that gives a, f or tau of a body, in the system as given."""
         return tuple(numbers(self.system.row(NewtonEuler(given, i)).slice))
 
     def add_measurements(self, original: SymbolicSystem) -> None:
@@ -359,7 +359,7 @@ class FrameBuilder:
         return Weighing(self.given_weighing.weights, covariances)
 
     def noisy_definitions(self, conditions: Optimality) -> dict[int, int]:
-        """Return definitions by rows with noise, in the conditions.
+        """Definitions by rows with noise, in the conditions.
 
         These are of a, of tau, and of the external wrench if something weighed is known of all of it, or else of f: the
         unknown and the multiplier then leave what the noise C and the information H on the unknown make of each other,

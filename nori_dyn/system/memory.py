@@ -62,12 +62,12 @@ class Remembered:
         return Remembered(memory, variable, (0.0,) * len(sigma), sigma, walk, T, None, prior.name, part, jump)
 
     def decay(self, dt: float | Floats) -> Floats:
-        """Return a, by which it is multiplied over a time [s], or over each of many."""
+        """A, by which it is multiplied over a time [s], or over each of many."""
         dt = np.asarray(dt, dtype=float)
         return np.ones_like(dt) if self.time_constant is None else np.exp(-dt / self.time_constant)
 
     def variance(self, dt: float | Floats) -> Floats:
-        """Return the variance that it gains over a time (...) [s], a number a component (..., n).
+        """The variance that it gains over a time (...) [s], a number a component (..., n).
 
         With decay that of the Ornstein-Uhlenbeck process, which goes to walk^2 T / 2.
         """

@@ -55,18 +55,18 @@ class BodyEquation(ABC):
         return zeros((len(self.components),), at.v[self.body])
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return its blocks of D, see `Equation`."""
+        """Its blocks of D, see `Equation`."""
         return added_blocks(self.key, self.parts, at, self.rigid_blocks(at))
 
     def bias(self, at: Kinematics, y: Array) -> Array:
-        """Return its rows of b, see `Equation`."""
+        """Its rows of b, see `Equation`."""
         return added_bias(self.key, self.parts, at, self.rigid_bias(at))
 
 
 def added_blocks(
     key: NewtonEuler, parts: Sequence[Part], at: Kinematics, blocks: dict[VariableKey, Array]
 ) -> dict[VariableKey, Array]:
-    """Return blocks of an equation of motion with those that components add."""
+    """Blocks of an equation of motion with those that components add."""
     for part in parts:
         for variable, block in part.blocks(key, at).items():
             blocks[variable] = add(blocks[variable], block) if variable in blocks else block
@@ -153,12 +153,12 @@ class MotorForce(JointForce):
 
 
 def projection(at: Kinematics, i: int) -> Array:
-    """Return S_i^T (n_i, 6, ...)."""
+    """S_i^T (n_i, 6, ...)."""
     return np.swapaxes(at.S[i], 0, 1)
 
 
 def exact(equation: str, n: int) -> None:
-    """Return the standard deviations of equations of motion that hold exactly."""
+    """The standard deviations of equations of motion that hold exactly."""
 
 
 def newton_euler(tree: KinematicTree, parts: Sequence[Part] = (), sigma: Sigma = exact) -> Iterator[BodyEquation]:
@@ -182,5 +182,5 @@ def newton_euler(tree: KinematicTree, parts: Sequence[Part] = (), sigma: Sigma =
 
 
 def acting_on(key: NewtonEuler, parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Return the parts that add terms to an equation of motion."""
+    """The parts that add terms to an equation of motion."""
     return tuple(part for part in parts if key in part.acts_on)

@@ -75,7 +75,7 @@ class LinearRow:
     b: Expr
 
     def at(self, d: Mapping[int, Expr]) -> Expr:
-        """Return D_k d + b_k, given the unknowns by column."""
+        """D_k d + b_k, given the unknowns by column."""
         value = self.b
         for column, entry in self.entries.items():
             value = value + entry * d[column]
@@ -163,7 +163,7 @@ def optimality(
     definitions: Mapping[int, int],
     axes: Axes = AS_GIVEN,
 ) -> Optimality:
-    """Return the optimality conditions of a system with weighed rows.
+    """The optimality conditions of a system with weighed rows.
 
     Args:
         state: the inputs.
@@ -217,7 +217,7 @@ def optimality(
 def _information(
     state: SymbolicState, rows: Mapping[int, WeighedRow], weights: Mapping[int, int], axes: Axes
 ) -> tuple[dict[tuple[int, int], Expr], dict[int, Expr]]:
-    """Return H by (row, column), and g by row; rows with one weight are added up before they are weighed.
+    """H by (row, column), and g by row; rows with one weight are added up before they are weighed.
 
     Points of a body whose accelerations are read form a rigid body, with their weights for masses: its inertia is their
     term in H, and the force for the rotation of the body their term in g.
@@ -250,7 +250,7 @@ def _information(
 
 
 def _squares(rows: Sequence[WeighedRow]) -> dict[tuple[int, int], Expr]:
-    """Return the sums of the products of rows with themselves, by (row, column)."""
+    """The sums of the products of rows with themselves, by (row, column)."""
     found: dict[tuple[int, int], Expr] = {}
     for row in rows:
         for (i, x), (j, y) in product(row.entries.items(), repeat=2):

@@ -23,7 +23,7 @@ class ConfigPart(BaseModel):
 
 
 def types_by_name(group: str, base: type[Any], what: str, error: type[NoriError]) -> dict[str, type[Any]]:
-    """Return the built-in types, and those of other packages, by the names that configs use.
+    """The built-in types, and those of other packages, by the names that configs use.
 
     Args:
         group: the package of our own types, and the entry-point group of others.

@@ -73,7 +73,7 @@ class RefinedSystem:
 
 
 def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSystem:
-    """Return a system with massless frames.
+    """A system with massless frames.
 
     Args:
         system: the system.
@@ -153,6 +153,6 @@ def can_regroup(system: System) -> bool:
 
 
 def _double_turn(turn: Turn, definitions: dict[int, int], multipliers: dict[int, int]) -> Turn:
-    """Return a turn with the multipliers that it turns as well."""
+    """A turn with the multipliers that it turns as well."""
     of_a, of_f = (tuple(multipliers[definitions[c]] for c in columns) for columns in (turn.motions[0], turn.forces[0]))
     return replace(turn, motions=(*turn.motions, of_f), forces=(*turn.forces, of_a))

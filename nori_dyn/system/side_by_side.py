@@ -72,7 +72,7 @@ class SideBySide:
         return found
 
     def input_indices(self, number: int = 0) -> Indices:
-        """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
+        """Where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
         tree = self._systems[number].tree
         before = tree.nq + tree.nv
         parts = np.arange(before), before + self.y_indices[number], before + self.ny + self.weight_indices[number]
@@ -81,7 +81,7 @@ class SideBySide:
     def reading(
         self, number: int, y: ArrayLike | Mapping[str, Any], batch: tuple[int, ...] = ()
     ) -> Floats | dict[str, Any]:
-        """Return the readings of a system from those of all (..., ny), or from {measurement name: value}.
+        """The readings of a system from those of all (..., ny), or from {measurement name: value}.
 
         Raises:
             InputError: a wrong shape, a name that no system has.
@@ -93,7 +93,7 @@ class SideBySide:
     def weighting(
         self, number: int, weights: Floats | Mapping[str, Any] | None, batch: tuple[int, ...] = ()
     ) -> Floats | dict[str, Any] | None:
-        """Return the weights of a system from those of all, or from {weight name: value}.
+        """The weights of a system from those of all, or from {weight name: value}.
 
         Raises:
             InputError: a wrong shape, a name that no system has.
@@ -164,7 +164,7 @@ def _weight_keys(system: System) -> list[tuple[str, int, float]]:
 
 
 def _weight_labels(keys: Sequence[tuple[str, int, float]]) -> list[str]:
-    """Return the name of each weight, with its sigma where another begins at another value."""
+    """The name of each weight, with its sigma where another begins at another value."""
     first: dict[tuple[str, int], float] = {}
     for name, turn, weight in keys:
         first.setdefault((name, turn), weight)
@@ -178,7 +178,7 @@ def _indices(of_systems: Sequence[Sequence[Any]], everything: Sequence[Any]) -> 
 
 
 def _taken(values: Floats, indices: Indices) -> Floats:
-    """Return some numbers along the last axis; the array itself where these are all."""
+    """Some numbers along the last axis; the array itself where these are all."""
     if len(indices) == values.shape[-1] and np.array_equal(indices, np.arange(len(indices))):
         return values
     return np.ascontiguousarray(values[..., indices])

@@ -41,7 +41,7 @@ class NaturalSizes:
 
 
 def natural_sizes(system: System, seed: int = 0, touched: bool = False) -> NaturalSizes:
-    """Return the natural sizes of a system.
+    """The natural sizes of a system.
 
     Args:
         system: the system.
@@ -113,7 +113,7 @@ class SourceSplit:
     def reduce(
         self, D: sp.csc_array, b: Floats | None = None, free: Indices = NONE, pattern: Booleans | None = None
     ) -> Reduced:
-        """Return a system at a state over its sources.
+        """A system at a state over its sources.
 
         Args:
             D: its matrix (rows, n).
@@ -163,7 +163,7 @@ class OverSources:
 def over_sources(
     system: System, sizes: NaturalSizes, D: sp.csc_array, b: Floats | None = None, free: Indices = NONE
 ) -> OverSources:
-    """Return a system at a state over its sources, in natural units.
+    """A system at a state over its sources, in natural units.
 
     Args:
         system: the system.

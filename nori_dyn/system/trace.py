@@ -77,7 +77,7 @@ class SymbolicSystem:
         return {**state, "weights": self.weights} if self.weights else state
 
     def with_entries(self, entries: Mapping[tuple[int, int], Expr]) -> SymbolicSystem:
-        """Return a copy with other structural nonzeros, by (row, column)."""
+        """A copy with other structural nonzeros, by (row, column)."""
         return replace(self, **_nonzeros(entries))
 
     @property
@@ -103,7 +103,7 @@ def symbolic_state(system: System, seed: int = 0) -> SymbolicState:
 
 
 def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> SymbolicSystem:
-    """Return a system over expressions, all rows of it, weighed or not.
+    """A system over expressions, all rows of it, weighed or not.
 
     Args:
         system: the system.
@@ -119,14 +119,14 @@ def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> 
 
 
 def traced_entries(system: System, at: Kinematics, graph: Graph) -> dict[tuple[int, int], Expr]:
-    """Return the entries of D that are not zero for all q, by row and column, over the expressions of a graph."""
+    """The entries of D that are not zero for all q, by row and column, over the expressions of a graph."""
     found = system.entries(at)
     places = zip(found.rows.tolist(), found.columns.tolist(), strict=True)
     return {place: graph.expr(value) for place, value in zip(places, found.values, strict=True)}
 
 
 def variable_groups(system: System) -> list[int]:
-    """Return the `Variable.group` of each column of a system."""
+    """The `Variable.group` of each column of a system."""
     return [v.group for v in system.variables for _ in numbers(v.slice)]
 
 
@@ -138,7 +138,7 @@ def symbolic_system(
     groups: Sequence[int],
     bodies: Sequence[int] | None = None,
 ) -> SymbolicSystem:
-    """Return the system of some entries by (row, column); those that are zero for all q are left out.
+    """The system of some entries by (row, column); those that are zero for all q are left out.
 
     The bodies are those of the groups, where they are not given.
     """
@@ -167,7 +167,7 @@ def _nonzeros(entries: Mapping[tuple[int, int], Expr]) -> dict[str, Any]:
 
 
 def configuration_inputs(graph: Graph, tree: KinematicTree) -> list[Expr]:
-    """Return inputs (nq) that stand for a configuration: quaternions among them are of unit length."""
+    """Inputs (nq) that stand for a configuration: quaternions among them are of unit length."""
     inputs: list[Expr] = []
     for joint, part in zip(tree.joints, tree.q_slices, strict=True):
         labels = [f"q[{k}]" for k in numbers(part)]

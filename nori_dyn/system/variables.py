@@ -153,7 +153,7 @@ def kind_in_words(kind: Kind) -> str:
 
 
 def component_names(name: str, components: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the numbers of a named block."""
+    """The names of the numbers of a named block."""
     return tuple(f"{name}.{component}" if component else name for component in components)
 
 

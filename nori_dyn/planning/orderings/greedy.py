@@ -152,7 +152,7 @@ def _next_stable(
     waiting: dict[tuple[int, int], float],
     cannot_vanish: Callable[[int, int], bool],
 ) -> Candidate | None:
-    """Return the cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0."""
+    """The cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0."""
     while place := heap.pop(work.rows):
         row, column = place
         if work.is_unit(row, column):

@@ -48,7 +48,7 @@ class OrderingProblem:
         return self.samples * self.scale
 
     def matrix(self, state: int) -> sp.csc_matrix:
-        """Return D at a sampled state, with the worst-case pattern; csc_matrix, which all solvers take."""
+        """D at a sampled state, with the worst-case pattern; csc_matrix, which all solvers take."""
         index = (self.symbolic.rows, self.symbolic.columns)
         return sp.csc_matrix((self.samples[state], index), shape=self.symbolic.shape)
 
@@ -81,7 +81,7 @@ def ordering_problem(
     n_samples: int = STABILITY_STATES,
     definitions: Mapping[int, int] | None = None,
 ) -> OrderingProblem:
-    """Return a system, sampled at random configurations, as a problem for the orderings.
+    """A system, sampled at random configurations, as a problem for the orderings.
 
     Args:
         system: the system as given.

@@ -27,7 +27,7 @@ AUTO = "auto"
 
 
 def orderings_named(name: str) -> tuple[str, ...]:
-    """Return the names of the orderings that a name stands for.
+    """The names of the orderings that a name stands for.
 
     Raises:
         UnknownOrderingError: there is no such ordering.

@@ -10,7 +10,7 @@ from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
 
 
 def superlu(problem: OrderingProblem) -> Ordering:
-    """Return the row and column permutations of a factorisation at the first sampled state.
+    """The row and column permutations of a factorisation at the first sampled state.
 
     Raises:
         RuntimeError: the matrix is singular there.

@@ -29,7 +29,7 @@ def has_umfpack() -> bool:
 
 
 def umfpack_module() -> Any:
-    """Return scikit-umfpack.
+    """scikit-umfpack.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -40,7 +40,7 @@ def umfpack_module() -> Any:
 
 
 def umfpack(problem: OrderingProblem) -> Ordering:
-    """Return the P and Q of UMFPACK, unscaled.
+    """The P and Q of UMFPACK, unscaled.
 
     Source: Nori, problem 2 and section IV-D; Davis, Algorithm 832.
 

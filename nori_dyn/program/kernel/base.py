@@ -127,7 +127,7 @@ class Kernel(Protocol):
         """
 
     def guarded(self, at: Any) -> tuple[Floats, Floats]:
-        """Return the pivots (n_pivots,) and the steps (n_steps,), the last ones, of the state that ran last there."""
+        """The pivots (n_pivots,) and the steps (n_steps,), the last ones, of the state that ran last there."""
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int, dtype: np.dtype[Any] = DOUBLE) -> Batches:
         """A function that runs N states as `batch` does, on arrays of the caller.

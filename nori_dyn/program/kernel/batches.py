@@ -130,7 +130,7 @@ class _BatchCall:
             call.w = from_buffer("double[]", self._work)
 
     def residuals_of(self, N: int) -> Floats:
-        """Return where the residuals of the next call go."""
+        """Where the residuals of the next call go."""
         residuals = np.empty(N)
         self.struct.at.residuals = self._residuals = self._ffi.from_buffer("double[]", residuals)
         return residuals
@@ -145,7 +145,7 @@ def aligned(size: int, made: Callable[[int], Floats] = np.zeros) -> Floats:
 
 @cache
 def pool(ffi: Any, compiler: Compiler) -> Any:
-    """Return the library of the threads, of which a process has one, for good: they wait in its code.
+    """The library of the threads, of which a process has one, for good: they wait in its code.
 
     Args:
         ffi: the cffi interface with its declarations.

@@ -59,7 +59,7 @@ def caller(run: Any, at: Any, returns: Returns | None, ffi: Any, compiler: Compi
 
 
 def by_cffi(run: Any, at: Any, returns: Returns | None) -> Callable[[], Any]:
-    """Return the same by way of cffi: others may run in Python meanwhile."""
+    """The same by way of cffi: others may run in Python meanwhile."""
     if returns is None:
         return partial(run, at)
     good, otherwise = returns

@@ -46,7 +46,7 @@ ANY = sys.float_info.max
 
 
 def fast_path_states(plan: EliminationPlan, decades: float) -> list[Floats]:
-    """Return random states of a plan: q, qd, y, and weights up to some decades from those of the sensors (N, ...)."""
+    """Random states of a plan: q, qd, y, and weights up to some decades from those of the sensors (N, ...)."""
     system, rng = plan.system, np.random.default_rng(plan.seed)
     states = []
     for q in system.tree.random_configurations(USUAL_STATES, plan.seed):
@@ -92,7 +92,7 @@ def least_pivots(pivots: Floats, is_small: Booleans) -> Floats | None:
 
 
 def _ranges(plan: EliminationPlan, decades: float) -> tuple[Floats, Floats]:
-    """Return the least and the largest of each input: q, qd, y and weights."""
+    """The least and the largest of each input: q, qd, y and weights."""
     system = plan.system
     ways = LARGEST_WAY * np.abs(system.tree.random_configurations(USUAL_STATES, plan.seed)).max(axis=0)
     of_q = np.where(_read_plainly(plan), ways, ANY)
@@ -103,7 +103,7 @@ def _ranges(plan: EliminationPlan, decades: float) -> tuple[Floats, Floats]:
 
 
 def _read_plainly(plan: EliminationPlan) -> Booleans:
-    """Return for each number of q whether an entry depends on it otherwise than by its sine and cosine."""
+    """For each number of q, whether an entry depends on it otherwise than by its sine and cosine."""
     symbolic = plan.refined.symbolic
     graph = symbolic.graph
     nodes = [i for i in graph.reachable(symbolic.entries) if graph.ops[i] not in (Op.SIN, Op.COS)]

@@ -39,7 +39,7 @@ _KEPT: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 
 @cache
 def interface() -> Any:
-    """Return the cffi interface that the libraries of programs are opened with."""
+    """The cffi interface that the libraries of programs are opened with."""
     ffi = cffi.FFI()
     ffi.cdef(c_file("program.h") + c_file("program_calls.h"))
     return ffi
@@ -107,7 +107,7 @@ class NativeKernel:
         self._refined = self._cached_refined()
 
     def unit(self, target: Target, is_single: bool = False) -> Unit:
-        """Return the C of the program."""
+        """The C of the program."""
         with collector_at_rest():
             return emit(self._program(), target, self._compiler.lanes, is_single=is_single)
 
@@ -223,7 +223,7 @@ class NativeKernel:
         return outcome
 
     def guarded(self, at: Any) -> tuple[Floats, Floats]:
-        """Return the pivots and the steps of a state, see `Kernel`."""
+        """The pivots and the steps of a state, see `Kernel`."""
         n, work, first = self._record, self.work, self._record.single.first_pivot
         if self._refined is not None:
             library, work, first = self._refined
@@ -261,7 +261,7 @@ class NativeKernel:
 
 
 def _as_it_lies(X: Floats, dtype: np.dtype[Any]) -> Floats:
-    """Return an array as it lies, if it is of a type, and in steps of whole numbers."""
+    """An array as it lies, if it is of a type, and in steps of whole numbers."""
     if X.dtype != dtype:
         with np.errstate(over="ignore"):
             return X.astype(dtype)

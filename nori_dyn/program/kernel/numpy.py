@@ -51,7 +51,7 @@ class NumpyKernel:
             self.limits[:] = limits[: len(self.limits)]
 
     def bind(self, state: Floats, values: Floats) -> _Buffers:
-        """Return where inputs and outputs are, see `Kernel`."""
+        """Where inputs and outputs are, see `Kernel`."""
         return _Buffers(np.split(state, self._split), values)
 
     def _run(self, at: _Buffers) -> int:
@@ -80,7 +80,7 @@ class NumpyKernel:
         """Do nothing: there is no fast path."""
 
     def guarded(self, at: _Buffers) -> tuple[Floats, Floats]:
-        """Return the pivots and the steps of the last state, see `Kernel`."""
+        """The pivots and the steps of the last state, see `Kernel`."""
         return self._guarded
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int, dtype: np.dtype[Any] = DOUBLE) -> Batches:
@@ -103,7 +103,7 @@ class NumpyKernel:
         return outcomes if outcomes.any() else None, residuals if self.has_residual else None
 
     def _states(self, inputs: Sequence[Floats]) -> tuple[list[Floats], NDArray[np.int32]]:
-        """Return N states with quaternions of unit length, and the outcome of each as far as it is known."""
+        """N states with quaternions of unit length, and the outcome of each as far as it is known."""
         outcomes = np.zeros(len(inputs[0]), dtype=np.int32)
         if self._program.quaternions:
             whole = np.concatenate(inputs, axis=1)
@@ -121,7 +121,7 @@ class NumpyKernel:
         return states, outcomes
 
     def _judged(self, rows: Floats, states: Sequence[Floats]) -> tuple[Floats, NDArray[np.int32], Floats]:
-        """Return the outputs (N, n) of all that was computed (n, N), the outcome of each state, and its residual."""
+        """The outputs (N, n) of all that was computed (n, N), the outcome of each state, and its residual."""
         values, pivots, steps, twice, further, of_equations = np.split(rows, self._ends)
         is_single = rows.dtype == SINGLE
         limits = single_limits(self.limits) if is_single else self.limits
@@ -191,7 +191,7 @@ class Residual:
         self._columns, self._starts, self.n_rows = columns, starts, n_rows
 
     def of(self, b: Floats, entries: Floats, values: Floats) -> Floats:
-        """Return the largest |D d + b| of any equation, relative to the largest |D| |d| + |b| in it (...).
+        """The largest |D d + b| of any equation, relative to the largest |D| |d| + |b| in it (...).
 
         Args:
             b: b (rows, ...).
@@ -214,7 +214,7 @@ def residual_of(program: Program) -> Residual:
 
 
 def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: Indices) -> Floats:
-    """Return the largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation.
+    """The largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation.
 
     Args:
         D_d: D d (rows, ...).

@@ -90,7 +90,7 @@ def record_key(compiler: Compiler, *parts: str) -> str:
 
 
 def recall(key: str) -> KernelRecord | None:
-    """Return the record of an identity; None where there is none that can be read."""
+    """The record of an identity; None where there is none that can be read."""
     folder = usable_folder()
     content = None if isinstance(folder, OSError) else read_entry(_path(folder, key))
     if content is None:

@@ -38,7 +38,7 @@ def native_kernel(plan: EliminationPlan, check_residual: bool) -> NativeKernel:
 
 
 def numpy_kernel(plan: EliminationPlan, check_residual: bool) -> NumpyKernel:
-    """Return the kernel that runs a plan through NumPy."""
+    """The kernel that runs a plan through NumPy."""
     checked = check_residual and computes_residual(plan)
     solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked)
     return NumpyKernel(solution.program, guard_limits(plan, solution))

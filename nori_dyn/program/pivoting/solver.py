@@ -150,7 +150,7 @@ class PivotingSolver:
         return PivotedSystem(factors, b, x, self._left(computed, state, x), factors.rcond(self.natural, sizes))
 
     def _left(self, computed: Floats, state: tuple[Floats, ...], x: Extended) -> Extended:
-        """Return Y d + b_Y (n_soft,): of rows that have a weight it is known to all its digits, by their t."""
+        """Y d + b_Y (n_soft,): of rows that have a weight it is known to all its digits, by their t."""
         _, _, of_soft, b_soft = np.split(computed, np.cumsum(self._sizes))
         left = b_soft.astype(np.longdouble)
         np.add.at(left, self._reading, of_soft * x[self._read])
@@ -179,7 +179,7 @@ class PivotingSolver:
         return A, np.concatenate([np.zeros(n), b, root * b_soft]), sizes
 
     def _residual(self, A: sp.csc_matrix, b: Floats, x: Extended) -> float:
-        """Return the largest |D d + b| of any equation, or exact row beside weighed ones, relative to its terms."""
+        """The largest |D d + b| of any equation, or exact row beside weighed ones, relative to its terms."""
         m, is_weighted = len(self.exact), self._plan.system.is_weighted
         first, rounded = self._n * is_weighted, x.astype(float)
         exact = slice(first, first + m)
@@ -217,12 +217,12 @@ class SparseLU:
             return None
 
     def inverse_times(self, b: Floats | Extended, transpose: bool = False) -> Floats:
-        """Return A^-1 b or A^-T b, by the factors alone."""
+        """A^-1 b or A^-T b, by the factors alone."""
         first, last = (self.column, self.row) if transpose else (self.row, self.column)
         return np.asarray(last * self.lu.solve((first * b).astype(float), trans="T" if transpose else "N"))
 
     def solve(self, b: Floats | Extended, natural: Floats, size: float = 0.0) -> tuple[Extended, bool]:
-        """Return the solution of A x = b, and whether refinement settles on the first of it, whose sizes are given.
+        """The solution of A x = b, and whether refinement settles on the first of it, whose sizes are given.
 
         Args:
             b: the right-hand side.
@@ -248,7 +248,7 @@ class SparseLU:
         return x, bool(np.all(change <= AS_GOOD * np.maximum(usual, LIGHTEST * natural * size)))
 
     def rcond(self, unknowns: Floats, rows: Floats) -> float:
-        """Return one over the largest of |A^-1| rows, relative to the sizes of the first unknowns (n,).
+        """One over the largest of |A^-1| rows, relative to the sizes of the first unknowns (n,).
 
         Args:
             unknowns: sizes of the first n unknowns.
@@ -268,7 +268,7 @@ class SparseLU:
 
 
 def _equilibration(A: sp.csc_matrix) -> tuple[Floats, Floats]:
-    """Return powers of two that bring rows and columns to size 1.
+    """Powers of two that bring rows and columns to size 1.
 
     Source: Ruiz, A scaling algorithm to equilibrate both rows and columns norms in matrices (2001).
     """

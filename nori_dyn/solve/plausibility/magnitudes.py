@@ -37,12 +37,12 @@ AT_REST = (0.2, 5.0)
 
 
 def robot_weight(tree: KinematicTree) -> float:
-    """Return the weight of all that moves [N], on Earth where the tree has no gravity."""
+    """The weight of all that moves [N], on Earth where the tree has no gravity."""
     return float(tree.I[:, 5, 5].sum() * (np.linalg.norm(tree.gravity) or np.linalg.norm(GRAVITY)))
 
 
 def reach(tree: KinematicTree) -> float:
-    """Return the length of the longest chain of the robot [m], up to centres of mass."""
+    """The length of the longest chain of the robot [m], up to centres of mass."""
     lengths: list[float] = []
     for i, parent in enumerate(tree.parents):
         before = 0.0 if tree.is_root(i) else lengths[parent] + float(np.linalg.norm(tree.X_tree[i].r))
@@ -125,7 +125,7 @@ def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Fl
 
 
 def _wrench_columns(tree: KinematicTree, row: RowBlock) -> dict[str, list[int]]:
-    """Return which numbers of a reading are couples or torques [N m], and which are forces [N]."""
+    """Which numbers of a reading are couples or torques [N m], and which are forces [N]."""
     components, read = row.equation.components, without_offset(row.equation)
     if isinstance(read, VariableReading) and read.key.kind in ("tau", LOAD):
         are_couples = tree.joints[read.key.body].is_angular

@@ -236,7 +236,7 @@ def reaches_far(values: Floats) -> bool:
 
 
 def angular(tree: KinematicTree) -> tuple[Booleans, Booleans]:
-    """Return which numbers of q (nq,) are angles, and which of qd (nv,) are angular velocities."""
+    """Which numbers of q (nq,) are angles, and which of qd (nv,) are angular velocities."""
     in_q = [kind == "angle" for joint in tree.joints for kind in joint.coordinates]
     in_qd = [turns for joint in tree.joints for turns in joint.is_angular]
     return np.array(in_q, dtype=bool), np.array(in_qd, dtype=bool)
