@@ -255,7 +255,7 @@ class Graph:
         )
 
     def add(self, x: Expr, y: Expr) -> Expr:
-        """x + y."""
+        """The sum x + y."""
         i, j = x.index, y.index
         if i == 0:
             return y
@@ -277,7 +277,7 @@ class Graph:
         return self._new(_ADD, fingerprint, i, j)
 
     def sub(self, x: Expr, y: Expr) -> Expr:
-        """x - y."""
+        """The difference x - y."""
         i, j = x.index, y.index
         if j == 0:
             return x
@@ -310,7 +310,7 @@ class Graph:
         return self._new(_NEG, fingerprint, i)
 
     def mul(self, x: Expr, y: Expr) -> Expr:
-        """x y; factors 0, 1 and -1 cost nothing."""
+        """The product x y; factors 0, 1 and -1 cost nothing."""
         i, j = x.index, y.index
         fingerprint = self.fingerprints[i] * self.fingerprints[j] % PRIME
         known = self._by_fingerprint

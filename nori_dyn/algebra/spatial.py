@@ -46,7 +46,7 @@ def spread(M: Array, shape: tuple[int, ...], batch: tuple[int, ...]) -> Array:
 
 
 def add(x: Array, y: Array) -> Array:
-    """x + y of vectors (n, ...), where one may lack the batch axes of the other."""
+    """The sum x + y of vectors (n, ...), where one may lack the batch axes of the other."""
     n_axes = max(x.ndim, y.ndim)
     return np.asarray(x.reshape(x.shape + (1,) * (n_axes - x.ndim)) + y.reshape(y.shape + (1,) * (n_axes - y.ndim)))
 
@@ -66,32 +66,32 @@ def skew(v: Array) -> Array:
 
 
 def cross(u: Array, v: Array) -> Array:
-    """u x v for vectors (3, ...); one may have further axes that the other lacks, as a matrix of columns has."""
+    """The cross product u x v of vectors (3, ...); one may have further axes that the other lacks, as a matrix of columns has."""
     a, b, c = (np.asarray(part) for part in u)  # a symbol itself knows nothing of arrays
     x, y, z = (np.asarray(part) for part in v)
     return stack(b * z - c * y, c * x - a * z, a * y - b * x)
 
 
 def cross_motion(v: Array, m: Array) -> Array:
-    """v x m, the cross product of two motion vectors (6, ...): RBDA (2.31), Nori section II."""
+    """The cross product v x m of two motion vectors (6, ...): RBDA (2.31), Nori section II."""
     w, u = v[:3], v[3:]
     return np.concatenate([cross(w, m[:3]), cross(u, m[:3]) + cross(w, m[3:])])
 
 
 def cross_force(v: Array, f: Array) -> Array:
-    """v x* f, the cross product of a motion and a force vector (6, ...): RBDA (2.32), Nori section II."""
+    """The cross product v x* f of a motion and a force vector (6, ...): RBDA (2.32), Nori section II."""
     w, u = v[:3], v[3:]
     return np.concatenate([cross(w, f[:3]) + cross(u, f[3:]), cross(w, f[3:])])
 
 
 def cross_motion_matrix(v: Array) -> Array:
-    """v x as a matrix (6, 6, ...) for a motion vector (6, ...): RBDA (2.31)."""
+    """The matrix v x (6, 6, ...) for a motion vector (6, ...): RBDA (2.31)."""
     w, u = skew(v[:3]), skew(v[3:])
     return blocks(w, w * 0, u, w)
 
 
 def cross_force_matrix(v: Array) -> Array:
-    """v x* as a matrix (6, 6, ...) for a motion vector (6, ...): RBDA (2.32)."""
+    """The matrix v x* (6, 6, ...) for a motion vector (6, ...): RBDA (2.32)."""
     w, u = skew(v[:3]), skew(v[3:])
     return blocks(w, u, w * 0, w)
 
@@ -106,7 +106,7 @@ def force_cross_matrix(f: Array) -> Array:
 
 
 def scaled(x: Any, M: Array) -> Array:
-    """x M for a scalar x (...) and an array M, also where x is a symbol that knows nothing of arrays."""
+    """The product x M of a scalar x (...) and an array M, also where x is a symbol that knows nothing of arrays."""
     return np.asarray(np.asarray(x) * M)
 
 
@@ -121,7 +121,7 @@ def transpose(A: Array) -> Array:
 
 
 def centripetal(w: Array, r: Array) -> Array:
-    """w x (w x r) for an angular velocity w (3, ...) and an arm r (3, ...), by products of w's components."""
+    """The product w x (w x r) of an angular velocity w (3, ...) and an arm r (3, ...), by products of w's components."""
     x, y, z = w
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return stack(
@@ -132,7 +132,7 @@ def centripetal(w: Array, r: Array) -> Array:
 
 
 def gyroscopic(w: Array, I: Array) -> Array:
-    """w x I w for an angular velocity w (3, ...) and a constant symmetric I (3, 3), by the same products."""
+    """The product w x I w of an angular velocity w (3, ...) and a constant symmetric I (3, 3), by the same products."""
     x, y, z = w
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return stack(

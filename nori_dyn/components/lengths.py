@@ -144,5 +144,5 @@ def _motion(at: Kinematics, frame: Frame) -> tuple[Array, Array]:
 
 
 def _dot(u: Array, v: Array) -> Array:
-    """u . v of vectors (3, ...) as (1, ...)."""
+    """The product u . v of vectors (3, ...) as (1, ...)."""
     return stack(u[0] * v[0] + u[1] * v[1] + u[2] * v[2])

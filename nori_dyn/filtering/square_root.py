@@ -358,7 +358,7 @@ def _inverse(R: Floats) -> tuple[Floats, Floats]:
 
 
 def estimate(R: Floats, z: Floats) -> Floats:
-    """u of rows R u = z (n,); nan where it is not determined."""
+    """The solution u of rows R u = z (n,); nan where it is not determined."""
     if np.diag(R).all():
         u: Floats = solve_triangular(R, z)
         return u

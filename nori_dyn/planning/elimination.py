@@ -62,13 +62,13 @@ class Scalars(Protocol[T]):
         """1 / x."""
 
     def times(self, x: T, y: T) -> T:
-        """x y."""
+        """The product x y."""
 
     def negative(self, x: T) -> T:
         """-x."""
 
     def minus_product(self, old: T, x: T, y: T) -> T:
-        """old - x y."""
+        """The difference old - x y."""
 
     def subtract(self, target: dict[int, T], x: T, source: Mapping[int, T]) -> tuple[list[int], list[int]]:
         """Take x times a row from another, nothing of them zero; return where entries came, and where they went."""

@@ -63,7 +63,7 @@ def crba(tree: KinematicTree, q: ArrayLike) -> Array:
 def inertia_forward_dynamics(
     tree: KinematicTree, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, fx: ArrayLike | None = None
 ) -> Array:
-    """qdd (nv, ...) from H qdd = tau - C, by the factorisation of H; arguments are those of `aba`.
+    """The accelerations qdd (nv, ...) from H qdd = tau - C, by the factorisation of H; arguments are those of `aba`.
 
     Source: RBDA ch. 6.1, algorithm of three steps.
     """

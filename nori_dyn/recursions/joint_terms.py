@@ -45,7 +45,7 @@ class JointTerms:
         return add(M, self.J) if self.parts else M
 
     def force(self, q: Array, qd: Array) -> Array:
-        """h (nv, ...) at q (nq, ...) and qd (nv, ...): friction and springs."""
+        """The forces h (nv, ...) at q (nq, ...) and qd (nv, ...): friction and springs."""
         h = zeros((self.tree.nv,), qd)
         if not self.parts:
             return h

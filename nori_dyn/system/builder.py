@@ -326,7 +326,7 @@ class System(Shown):
         return assemble(self.blocks(at), self.shape, batch)
 
     def bias(self, at: Kinematics, y: Array) -> list[Array]:
-        """b block by block, over the scalar of the kinematics and of y (ny, ...).
+        """The vector b block by block, over the scalar of the kinematics and of y (ny, ...).
 
         Raises:
             SensorConfigError: a part that does not fit the sensor's rows.
@@ -368,7 +368,7 @@ class System(Shown):
         yield from zip(self.entries(at, batch).matrices(), b.T, strict=True)
 
     def b(self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any]) -> Floats:
-        """b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}.
+        """The vector b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}.
 
         Example:
             >>> system = nd.System(nd.autotree(2), "inverse_dynamics")
@@ -382,7 +382,7 @@ class System(Shown):
         return np.concatenate(self.bias(velocities(self.tree, q, qd), y)).astype(float)
 
     def reading(self, y: ArrayLike | Mapping[str, Any]) -> Floats:
-        """y as a flat array (ny,), from one or from {measurement name: value}.
+        """The readings y as a flat array (ny,), from one or from {measurement name: value}.
 
         A name is that of a number ("fx:l_sole.mz") or of a block ("fx:l_sole", with as many values).
 
@@ -392,7 +392,7 @@ class System(Shown):
         return shaped("y", self.flat_reading(y), (self.ny,))
 
     def flat_reading(self, y: ArrayLike | Mapping[str, Any]) -> ArrayLike:
-        """y as it is, or as a flat array where it is by name; see `reading`."""
+        """The readings y as they are, or as a flat array where they are by name; see `reading`."""
         if not isinstance(y, Mapping):
             return y
         flat = np.full(self.ny, np.nan)

@@ -66,7 +66,7 @@ class Umfpack:
         return float(self._context.info[self._module.UMFPACK_RCOND])
 
     def solve(self, b: Floats) -> Floats:
-        """d (n,) of D d + b = 0, of the matrix factorised last."""
+        """The solution d (n,) of D d + b = 0, of the matrix factorised last."""
         P, Q = self._permutations
         d = np.empty(len(b))
         with warnings.catch_warnings():
