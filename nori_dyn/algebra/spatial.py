@@ -66,7 +66,7 @@ def skew(v: Array) -> Array:
 
 
 def cross(u: Array, v: Array) -> Array:
-    """The cross product u x v of vectors (3, ...); one may have further axes that the other lacks, as a matrix of columns has."""
+    """Cross product u x v of vectors (3, ...); one may have axes that the other lacks, as a matrix of columns has."""
     a, b, c = (np.asarray(part) for part in u)  # a symbol itself knows nothing of arrays
     x, y, z = (np.asarray(part) for part in v)
     return stack(b * z - c * y, c * x - a * z, a * y - b * x)
@@ -121,7 +121,7 @@ def transpose(A: Array) -> Array:
 
 
 def centripetal(w: Array, r: Array) -> Array:
-    """The product w x (w x r) of an angular velocity w (3, ...) and an arm r (3, ...), by products of w's components."""
+    """Product w x (w x r) of an angular velocity w (3, ...) and an arm r (3, ...), by products of w's components."""
     x, y, z = w
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return stack(

@@ -372,7 +372,7 @@ class PointsOfContact:
         self._log_share = -float(np.log((1 - cosine) / 2))
 
     def evidence(self, R: Floats, z: Floats) -> tuple[float, PointOfContact]:
-        """The logarithm of g of a posterior, R w = z + noise of unit variance, up to log sigma_m^3, and where the touch is.
+        """Logarithm of g of a posterior, R w = z + noise of unit variance, up to log sigma_m^3, and where the touch is.
 
         Args:
             R: (6, 6), in link coordinates.

@@ -256,7 +256,7 @@ class BorderedFactors(Generic[T]):
         self._U = [[(j, u) for j, u in step.u.items() if j < n] for step in work.pivots]
 
     def along(self, k: int) -> tuple[dict[int, T], int]:
-        """The change dx along direction k by column, absent numbers zero: K dx + R_k = 0; and how many updates it takes."""
+        """Change dx along direction k by column, absent numbers zero: K dx + R_k = 0; and the number of updates."""
         reduced = {step.row: step.u[self._n + k] for step in self.pivots if self._n + k in step.u}
         return self._backward({row: self._scalars.negative(x) for row, x in reduced.items()})
 
