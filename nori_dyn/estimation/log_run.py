@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,10 @@ from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.tables.words import listed
 from nori_dyn.typing import Floats, Indices
+
+TimedSamples: TypeAlias = tuple[int, Samples, Floats]
+"""What is worked on at once: how many samples came before, the samples, and the time from the one before to each (n,)
+[s]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,9 +247,14 @@ class LogRunner:
         return ContactPrograms(plans.states.plans, plans.contact_names, self.options.backend, name=plans.sensors.name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _LogRun:
-    """A run over a log; see `LogRunner.parts`."""
+    """A run over a log; see `LogRunner.parts`.
+
+    Attributes:
+        clock: the times of the samples, of estimates over time.
+        numbers: which samples of the log each part is of that was read and not yet estimated over time.
+    """
 
     runner: LogRunner
     log: Log
@@ -253,6 +262,11 @@ class _LogRun:
     stage: Progress
     folder: Path | None
     taken: list[Samples] | None
+    clock: SampleTimes = field(init=False)
+    numbers: deque[Indices] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.clock = SampleTimes(self.runner.options.dt)
 
     def read(self) -> Iterator[Samples]:
         """Yield the samples that can be estimated."""
@@ -281,77 +295,57 @@ class _LogRun:
 
     def tracked(self) -> Iterator[LogPart]:
         """Yield the estimates of a filter, or from the last back those of a smoother."""
-        runner, options, clock = self.runner, self.runner.options, SampleTimes(self.runner.options.dt)
-        read = map(clock.timed, self.read())
+        runner, options = self.runner, self.runner.options
+        read = map(self.clock.timed, self.read())
         first = next(read)  # tells the clock the usual step
-        usual, one = clock.usual, (first[0].at(slice(0, 1)), first[1][:1])
+        one = first[0].at(slice(0, 1)), first[1][:1]
         imm = passes = None
         with self.preparing():
             if options.hypotheses is not None:
-                imm = runner.hypothesis_steps(options.hypotheses, usual)
-                _rehearse(self.recognising(imm, usual), self.stretch(imm, 0, *one))
+                imm = runner.hypothesis_steps(options.hypotheses, self.clock.usual)
+                _rehearse(self.recognising(imm), self.stretch(imm, 0, *one))
             if imm is None or runner.is_backward:
                 beginning = runner.ticks.first.beginning()
-                passes = ContactPasses(runner.ticks, usual, beginning, options.missing, options.singular)
+                passes = ContactPasses(runner.ticks, self.clock.usual, beginning, options.missing, options.singular)
                 _rehearse(passes, self.stretch(runner.ticks, 0, *one))
-        numbers: deque[Indices] = deque()
-        parts = self.cut(chain([first], read), numbers)
+        parts = self.cut(chain([first], read))
         if passes is None:
             assert imm is not None
-            for history in self.recognising(imm, usual).filtered(self.stretch(imm, *part) for part in parts):
-                yield LogPart(numbers.popleft(), history.t, history.estimate, history)
-        elif runner.is_backward:
-            yield from self.smoothed(passes, imm, usual, parts, numbers)
+            histories = self.recognising(imm).filtered(self.stretch(imm, *part) for part in parts)
         else:
-            yield from self.filtered(passes, usual, parts, numbers)
+            histories = self.smoothed(passes, imm, parts) if runner.is_backward else self.filtered(passes, parts)
+        following = self.numbers.pop if runner.is_backward else self.numbers.popleft
+        for history in histories:
+            yield LogPart(following(), history.t, history.estimate, history)
 
-    def cut(
-        self, read: Iterable[tuple[Samples, Floats]], numbers: deque[Indices]
-    ) -> Iterator[tuple[int, Samples, Floats]]:
-        """Yield what is worked on at once: how many samples came before, the samples, and the steps of time to each.
-
-        Args:
-            read: the samples and the steps.
-            numbers: takes which samples of the log they are.
-        """
+    def cut(self, read: Iterable[tuple[Samples, Floats]]) -> Iterator[TimedSamples]:
+        """Yield what is worked on at once, of samples and the steps of time to each."""
         n, size = 0, self.runner.options.chunk
         for samples, steps in read:
             self.look_at(samples, n)
             for start in range(0, len(samples), size):
                 part = slice(start, start + size)
-                numbers.append(samples.numbers[part])
+                self.numbers.append(samples.numbers[part])
                 yield n + start, samples.at(part), steps[part]
             n += len(samples)
 
-    def filtered(
-        self,
-        passes: ContactPasses,
-        usual: float,
-        parts: Iterable[tuple[int, Samples, Floats]],
-        numbers: deque[Indices],
-    ) -> Iterator[LogPart]:
+    def filtered(self, passes: ContactPasses, parts: Iterable[TimedSamples]) -> Iterator[History]:
         """Yield the estimates of a filter that is given the contacts, watched for collisions where that is asked."""
         ticks, options = passes.ticks, self.runner.options
-        chart = None if options.alarms is None else CollisionChart(ticks.first, usual, options.alarms)
+        chart = None if options.alarms is None else CollisionChart(ticks.first, self.clock.usual, options.alarms)
         passes.judges = options.monitor or chart is not None
         for found in passes.filtered(self.stretch(ticks, *part) for part in parts):
-            history = found if chart is None else replace(found, watched=chart.over(found))
-            yield LogPart(numbers.popleft(), history.t, history.estimate, history)
+            yield found if chart is None else replace(found, watched=chart.over(found))
 
     def smoothed(
-        self,
-        passes: ContactPasses,
-        imm: HypothesisSteps | None,
-        usual: float,
-        parts: Iterable[tuple[int, Samples, Floats]],
-        numbers: deque[Indices],
-    ) -> Iterator[LogPart]:
+        self, passes: ContactPasses, imm: HypothesisSteps | None, parts: Iterable[TimedSamples]
+    ) -> Iterator[History]:
         """Yield the estimates of a smoother, from the last back, that is given the contacts or follows a recogniser."""
         passes.judges = self.runner.options.monitor
         waiting: AbstractContextManager[Any] = nullcontext([]) if self.folder is None else Spool(self.folder)
         with waiting as stored:
 
-            def kept() -> Iterator[tuple[int, Samples, Floats]]:
+            def kept() -> Iterator[TimedSamples]:
                 for part in parts:
                     stored.append(self.stretch(passes.ticks, *part))
                     yield part
@@ -360,17 +354,17 @@ class _LogRun:
                 deque(kept(), maxlen=0)
                 stretches: Stretches = stored
             else:
-                passed = self.recognising(imm, usual).filtered(self.stretch(imm, *part) for part in kept())
+                passed = self.recognising(imm).filtered(self.stretch(imm, *part) for part in kept())
                 stretches = RecognisedStretches.of(imm.model, list(passed), stored)
             for history in passes.smoothed(stretches):
-                self.stage("smoothing", 1 - len(numbers) / len(stored))
-                found = stretches.beside(history) if isinstance(stretches, RecognisedStretches) else history
-                yield LogPart(numbers.pop(), found.t, found.estimate, found)
+                self.stage("smoothing", 1 - len(self.numbers) / len(stored))
+                yield stretches.beside(history) if isinstance(stretches, RecognisedStretches) else history
 
-    def recognising(self, imm: HypothesisSteps, usual: float) -> HypothesisPasses:
-        """Passes that recognise contacts, from the beginning; usual is the time between samples [s]."""
-        options, beginning = self.runner.options, imm.tick.beginning()
-        return HypothesisPasses(imm, self.runner.contacts, usual, beginning, options.missing, options.singular)
+    def recognising(self, imm: HypothesisSteps) -> HypothesisPasses:
+        """Passes that recognise contacts, from the beginning."""
+        runner, options = self.runner, self.runner.options
+        missing, singular = options.missing, options.singular
+        return HypothesisPasses(imm, runner.contacts, self.clock.usual, imm.tick.beginning(), missing, singular)
 
     def stretch(self, of: HypothesisSteps | ContactPrograms, first: int, samples: Samples, steps: Floats) -> Stretch:
         """Return samples as filters take them.

@@ -16,7 +16,7 @@ from nori_dyn.logs.mapping.families import (
     STATE,
     UNIT_IN_NAME,
     Family,
-    Tie,
+    JointNaming,
     joints_of,
     kind_of,
     source_of,
@@ -210,7 +210,7 @@ def _likeliest_first(family: Family) -> tuple[bool, bool, bool, int, int]:
     """The order of families that may be one quantity."""
     words = set(family.words)
     is_bare = words <= NUMBERED
-    is_open = family.joints is None or family.tie is Tie.NUMBERS
+    is_open = family.joints is None or family.tie is JointNaming.NUMBERS
     return is_open, is_bare, not MEASURED & words, -len(family.columns), len(family.words)
 
 

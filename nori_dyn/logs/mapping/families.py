@@ -73,7 +73,7 @@ STATE = "observation.state"
 UNIT_IN_NAME = re.compile(r"[\[(]([a-zA-Z/^0-9·* ]+)[\])]\s*$")
 
 
-class Tie(Enum):
+class JointNaming(Enum):
     """What ties columns to joints, and the sentence that says it."""
 
     NAMES = "named after the joints"
@@ -92,7 +92,7 @@ class Family:
         joints: the joints, where the names, or what is known of the robot's messages, tell them.
         words: the words of the pattern.
         why: on what the words rest, where it is not the pattern.
-        tie: what ties the columns to the joints.
+        tie: what ties the columns to the joints, where there are any.
     """
 
     pattern: str
@@ -100,7 +100,7 @@ class Family:
     joints: tuple[str, ...] | None
     words: tuple[str, ...] = field(default=())
     why: str = ""
-    tie: Tie | None = None
+    tie: JointNaming | None = None
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ def _in_order(family: Family, order: Sequence[str]) -> Family:
     size, n = len(family.columns), len(order)
     if family.joints is not None or not n or not (size == n or (size > n and "motor" in family.words)):
         return family
-    return replace(family, columns=family.columns[:n], joints=tuple(order), tie=Tie.ORDER)
+    return replace(family, columns=family.columns[:n], joints=tuple(order), tie=JointNaming.ORDER)
 
 
 def _by_joint(names: Iterable[str], joints: Sequence[str], more: Mapping[str, Sequence[str]]) -> Iterator[Family]:
@@ -150,7 +150,7 @@ def _by_joint(names: Iterable[str], joints: Sequence[str], more: Mapping[str, Se
             found.setdefault(name.replace(own, "{joint}" if own in joints else "{name}"), {})[called[own]] = name
     for pattern, of in found.items():
         ordered = tuple(joint for joint in joints if joint in of)
-        yield Family(pattern, tuple(of[joint] for joint in ordered), ordered, words_of(pattern), tie=Tie.NAMES)
+        yield Family(pattern, tuple(of[joint] for joint in ordered), ordered, words_of(pattern), tie=JointNaming.NAMES)
     yield from _by_other_names(
         [name for name in names if not any(name in of.values() for of in found.values())], joints
     )
@@ -177,7 +177,9 @@ def _by_other_names(names: Iterable[str], joints: Sequence[str]) -> Iterator[Fam
                 likely.setdefault(sorted((abs(joint.count("_") - n), joint) for joint in alike)[0][1], name)
         if len(likely) == len(of):
             ordered = tuple(joint for joint in joints if joint in likely)
-            yield Family(stem, tuple(likely[joint] for joint in ordered), ordered, words_of(stem), tie=Tie.ALIKE)
+            yield Family(
+                stem, tuple(likely[joint] for joint in ordered), ordered, words_of(stem), tie=JointNaming.ALIKE
+            )
 
 
 def _by_number(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
@@ -197,7 +199,7 @@ def _by_number(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
             yield Family(pattern, tuple(of[k] for k in numbers), None, words_of(pattern))
         elif of.keys() <= ends.keys() and len(ends) == len(joints):
             own = tuple(ends[k] for k in numbers)
-            yield Family(pattern, tuple(of[k] for k in numbers), own, words_of(pattern), tie=Tie.NUMBERS)
+            yield Family(pattern, tuple(of[k] for k in numbers), own, words_of(pattern), tie=JointNaming.NUMBERS)
 
 
 def inertial_kind(words: Sequence[str]) -> str | None:
@@ -235,9 +237,9 @@ def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str],
     size = len(family.columns)
     if family.joints is not None and family.tie is not None:
         own, why = [joint for joint in family.joints if joint in joints], family.tie.value
-        if family.tie is Tie.NUMBERS:
+        if family.tie is JointNaming.NUMBERS:
             return own, why, True
-        is_doubtful = family.tie is Tie.ALIKE and size < n
+        is_doubtful = family.tie is JointNaming.ALIKE and size < n
         if set(family.words) <= NUMBERED:
             why, is_doubtful = SAYS_NO_MORE, True
         if family.pattern == f"{STATE}[{{k}}]":
