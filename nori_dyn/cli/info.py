@@ -19,7 +19,7 @@ from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.descriptions.model_sensors import ModelSensor
-    from nori_dyn.logs.mapping.draft import Draft
+    from nori_dyn.logs.drafts.draft import Draft
     from nori_dyn.logs.mapping.record import SampleRecord
 
 
@@ -135,8 +135,8 @@ def _draft(
     from nori_dyn.estimation.log_run import LogRunner
     from nori_dyn.estimation.presets import shipped_presets
     from nori_dyn.estimation.run_options import RECOGNISE
+    from nori_dyn.logs.drafts.draft import draft
     from nori_dyn.logs.formats.registry import open_log
-    from nori_dyn.logs.mapping.draft import draft
     from nori_dyn.logs.mapping.record import SampleRecord
     from nori_dyn.report.mapping_text import mapping_text
 

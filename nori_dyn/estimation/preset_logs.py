@@ -14,13 +14,13 @@ from nori_dyn.estimation.preset_data import VendorLog
 from nori_dyn.estimation.presets import Preset
 from nori_dyn.estimation.run_options import RECOGNISE
 from nori_dyn.filtering.false_alarms import Alarms
+from nori_dyn.logs.drafts.draft import Draft, draft
+from nori_dyn.logs.drafts.drafting import DraftEntry
+from nori_dyn.logs.drafts.families import words_of
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.binding import bind
-from nori_dyn.logs.mapping.draft import Draft, draft
-from nori_dyn.logs.mapping.drafting import DraftEntry
-from nori_dyn.logs.mapping.families import words_of
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiate

@@ -3,6 +3,6 @@
     formats ─► mapping ─► clock ─► samples ─► (plan) ─► formats
     streams    columns
 
-`formats/` reads and writes files, `mapping/` ties columns to a robot, `messages/` are those of ROS, `motion/` filters
-and differentiates what is read of joints.
+`formats/` reads and writes files, `mapping/` ties columns to a robot, `drafts/` guesses how, `messages/` are those of
+ROS, `motion/` filters and differentiates what is read of joints.
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
+from nori_dyn.logs.drafts.draft import Draft
 from nori_dyn.logs.formats.source import abbreviated
-from nori_dyn.logs.mapping.draft import Draft
 
 WIDTH = 100
 

@@ -16,8 +16,8 @@ import numpy as np
 
 import nori_dyn as nd
 from nori_dyn.errors import NoriError, NoriWarning
+from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log
-from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 from nori_dyn.model.tree import KinematicTree
 from tests.peers import pin

@@ -17,9 +17,9 @@ import nori_dyn as nd
 from nori_dyn.errors import ModelError, PlanError, SensorConfigError
 from nori_dyn.live.decoding import LARGEST, LiveTopic
 from nori_dyn.logs.clock import MOST_TIMES
+from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.writer import Field, FileSchema
-from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 from nori_dyn.logs.messages.kinds import MalformedMessage
 from nori_dyn.logs.messages.layout import LONGEST

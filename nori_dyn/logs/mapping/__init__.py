@@ -1,1 +1,1 @@
-"""Mappings of the columns of a log to the numbers of a robot's samples, and drafts of them."""
+"""Mappings of the columns of a log to the numbers of a robot's samples."""

@@ -19,8 +19,8 @@ from nori_dyn.errors import (
 )
 from nori_dyn.estimation.legged import legs_of
 from nori_dyn.estimation.presets import known_presets
+from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log
-from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import differentiator
 from tests.logs import samples_in

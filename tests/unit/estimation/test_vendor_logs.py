@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 import nori_dyn as nd
 from nori_dyn.errors import DoubtfulLogError, FileFormatError, MappingError, ModelError
 from nori_dyn.live.decoding import topics_of
+from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log
-from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.messages.kinds import VENDORS, standard_types
 from tests.logs import samples_in

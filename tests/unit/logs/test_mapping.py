@@ -13,8 +13,8 @@ import nori_dyn as nd
 from nori_dyn.cli.info import USUAL
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.chunks import LogCounts
+from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log
-from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.naming import column_named
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.model.joints import Revolute

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.spatial.transform import Rotation
 
-from nori_dyn.logs.mapping.drafting import DraftEntry, Drafting
-from nori_dyn.logs.mapping.families import WORDS, Family, inertial_kind, kind_of, words_of
+from nori_dyn.logs.drafts.drafting import DraftEntry, Drafting
+from nori_dyn.logs.drafts.families import WORDS, Family, inertial_kind, kind_of, words_of
+from nori_dyn.logs.drafts.unnamed import PLACED, is_unit
 from nori_dyn.logs.mapping.log_mapping import Axes
-from nori_dyn.logs.mapping.unnamed import PLACED, is_unit
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 

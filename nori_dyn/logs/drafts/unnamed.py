@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nori_dyn.logs.mapping.families import Family, kind_of
+from nori_dyn.logs.drafts.families import Family, kind_of
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.plausibility.motion import RELATED, compared
 from nori_dyn.typing import Floats

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nori_dyn.logs.mapping.conversions import DEGREE, factor
-from nori_dyn.logs.mapping.families import (
+from nori_dyn.logs.drafts.families import (
     MEASURED,
     NOT_MEASURED,
     NUMBERED,
@@ -22,8 +21,9 @@ from nori_dyn.logs.mapping.families import (
     source_of,
     words_of,
 )
+from nori_dyn.logs.drafts.unnamed import AGREED, step_between
+from nori_dyn.logs.mapping.conversions import DEGREE, factor
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.logs.mapping.unnamed import AGREED, step_between
 from nori_dyn.solve.plausibility.motion import RELATED, compared
 from nori_dyn.typing import Floats
 
