@@ -314,7 +314,7 @@ def exciting_motion(
         constraints = tuple(constraint for constraint in each if constraint is not None)
         rest = resting_posture(moving, limits, constraints, seed)
         information = information.identifiable(moving, limits, rest, bool(moving.still_joints or holds), seed)
-        if not information.kept:
+        if not len(information.kept):
             raise InputError(
                 "the motion of these joints identifies none of the requested parameters. Let other joints move, or "
                 "request other parameters: the report of `nd.identify` says which a motion identified."
@@ -325,7 +325,7 @@ def exciting_motion(
         search = MotionSearch(moving, series, limits, constraints, information, judge, rest)
         found = search.best(starts, seed, stage)
 
-    F, units, kept = search.information_of(found.z), information.units, information.kept
+    F, units, kept = search.information_of(found.z), information.units, information.kept.tolist()
     fine = search.motion(found.z, search.fine)
     sigmas = zip(regression.row_names, regression.reads, weights.tolist(), strict=True)
     return ExcitingMotion(
@@ -340,7 +340,7 @@ def exciting_motion(
         combinations=tuple(base.combination(k) for k in kept),
         units=tuple(base.parameters.each[base.independent[k]].unit for k in kept),
         prior=(base.G @ base.parameters.prior)[kept],
-        covariance=(units @ np.linalg.pinv(F, hermitian=True) @ units.T)[np.ix_(kept, kept)],
+        covariance=np.linalg.pinv(F, hermitian=True) * np.outer(units, units),
         unidentifiable=tuple(name for k, name in enumerate(base.names) if k not in kept),
         sigmas={name: 1.0 / weight for name, reads, weight in sigmas if reads >= 0},
         rate=rate,

@@ -41,7 +41,7 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.tracing import Traced
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Floats, Indices
 
 OF_DRIVES = 0.01
 """Standard deviation of torques that are read, as a share of what the drive can give; 1 N m or 1 N where not known."""
@@ -65,14 +65,16 @@ class MotionInformation:
         layout: where they belong.
         weights: 1 / sigma of each row (n_rows,).
         n_samples: of the log that is to be, which those of a motion stand for.
-        units: what F is of (n_columns, n): the parameters are `units` times n numbers.
-        earlier: R0 (rows, n), over these numbers; of no rows where nothing is known beforehand.
+        kept: the parameters that F is of, by their columns in W (n,).
+        units: what each is in units of (n,).
+        earlier: R0 (rows, n), over them in these units; of no rows where nothing is known beforehand.
     """
 
     entries: MotionFunction
     layout: RegressorLayout
     weights: Floats
     n_samples: float
+    kept: Indices
     units: Floats
     earlier: Floats
 
@@ -80,7 +82,7 @@ class MotionInformation:
     def of(
         regression: Regression, columns: Sequence[int], moved: Sequence[int], weights: Floats, n_samples: float
     ) -> MotionInformation:
-        """Compile it in SI units, with nothing known beforehand.
+        """Compile it of all columns in SI units, with nothing known beforehand.
 
         Args:
             regression: the regression.
@@ -101,12 +103,12 @@ class MotionInformation:
         traced = Traced("regressor", regression.system.tree, regression.graph, inputs, outputs, None, None)
         layout = RegressorLayout(tuple(W), tuple(regression.N), (regression.n_rows, n, len(regression.unknowns)))
         function = MotionFunction.of(traced, moved)
-        return MotionInformation(function, layout, weights, n_samples, np.eye(n), np.zeros((0, n)))
+        return MotionInformation(function, layout, weights, n_samples, np.arange(n), np.ones(n), np.zeros((0, n)))
 
     def fitted(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
         """Whitened rows V (N, rows, n) of N samples, wrenches fitted, and these C (N, unknowns, n)."""
         W, N, _ = self.layout.dense(self.entries(q, qd, qdd))
-        W, N = (self.weights[:, None] * W) @ self.units, self.weights[:, None] * N
+        W, N = self.weights[:, None] * W[:, :, self.kept] * self.units, self.weights[:, None] * N
         C = np.linalg.pinv(N, rcond=TOLERANCE) @ W if N.shape[2] else np.zeros((len(W), 0, W.shape[2]))
         return W - N @ C, C
 
@@ -123,24 +125,19 @@ class MotionInformation:
         F = self.earlier.T @ self.earlier + n * (flat.T @ flat)
 
         def pullback(G: Floats) -> Floats:
-            of_W = 2.0 * n * self.weights[:, None] * (V @ G)
-            of_N = -(of_W @ np.swapaxes(C, 1, 2))
-            of_W = of_W @ self.units.T
+            of_left = 2.0 * n * self.weights[:, None] * (flat @ G).reshape(V.shape)
+            of_N, of_W = -(of_left @ np.swapaxes(C, 1, 2)), np.zeros((*V.shape[:2], self.layout.shape[1]))
+            of_W[:, :, self.kept] = of_left * self.units
             at_W, at_N = (np.array(at, dtype=np.intp).reshape(-1, 2).T for at in (self.layout.of_W, self.layout.of_N))
             factors = np.hstack([of_W[:, at_W[0], at_W[1]], of_N[:, at_N[0], at_N[1]]])
             return self.entries.pullback(q, qd, qdd, factors)
 
         return F, pullback
 
-    @property
-    def kept(self) -> list[int]:
-        """The parameters of which F is, by their number."""
-        return np.flatnonzero(self.units.any(axis=1)).tolist()
-
     def identifiable(
         self, joints: MovingJoints, limits: MotionLimits, rest: Floats, is_special: bool, seed: int
     ) -> MotionInformation:
-        """The information of parameters that motions identify, in units of what moves the readings alike.
+        """The information of the parameters that motions identify, in units of what moves the readings alike.
 
         Args:
             joints: those that move.
@@ -156,14 +153,12 @@ class MotionInformation:
         way = np.ones((STATES, 1))
         while np.isnan((whole := joints.whole(rest + way * (q - rest), qd, qdd))[0]).any():
             way[np.isnan(whole[0]).any(axis=1)] /= 2
-        rows = self.fitted(*whole)[0].reshape(-1, self.units.shape[1])
+        rows = self.fitted(*whole)[0].reshape(-1, len(self.kept))
         size = np.linalg.norm(rows, axis=0)
         kept = np.flatnonzero(size > DEPENDENT * size.max(initial=0.0))
         if is_special and len(kept):
             kept = np.sort(kept[independent_columns(rows[:, kept], DEPENDENT)])
-        units = np.zeros((len(size), len(kept)))
-        units[kept, np.arange(len(kept))] = np.sqrt(STATES) / size[kept]
-        return replace(self, units=units, earlier=np.zeros((0, len(kept))))
+        return replace(self, kept=kept, units=np.sqrt(STATES) / size[kept], earlier=np.zeros((0, len(kept))))
 
     def with_earlier(self, base: BaseParameters, earlier: Any) -> MotionInformation:
         """Add the information of an earlier log, a square root over base parameters or over all.
@@ -187,7 +182,7 @@ class MotionInformation:
                     "sensors and moving joints for both."
                 )
             R0 = independent
-        return replace(self, earlier=R0 @ self.units)
+        return replace(self, earlier=R0[:, self.kept] * self.units)
 
 
 def _refuse_readings(regression: Regression, columns: Sequence[int]) -> None:

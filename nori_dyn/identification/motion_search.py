@@ -67,8 +67,8 @@ OPEN = 1e12
 RANDOM = 200
 """Random motions of which the best are starts, and with which what is found is compared."""
 
-Motion: TypeAlias = tuple[Floats, Floats, Floats]
-"""Samples of q (N, nq), qd (N, nv) and qdd (N, nv)."""
+WithRates: TypeAlias = tuple[Floats, Floats, Floats]
+"""Numbers at N samples, their first and second derivatives: functions of time (N, n), or a robot's q, qd and qdd."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,12 +139,12 @@ class MotionSearch:
     # Motions, from their coefficients
 
     @cached_property
-    def coarse(self) -> Motion:
+    def coarse(self) -> WithRates:
         """The functions of the series (N, n), and their derivatives, at the samples at which motions are judged."""
         return self.series.basis(self.series.times(SAMPLES * self.series.harmonics))
 
     @cached_property
-    def fine(self) -> Motion:
+    def fine(self) -> WithRates:
         """Those at which limits are checked."""
         return self.series.basis(self.series.times(FINER * SAMPLES * self.series.harmonics))
 
@@ -156,7 +156,7 @@ class MotionSearch:
         return np.column_stack([self._sizes[0], np.min(ratios, axis=0)])
 
     @property
-    def _sizes(self) -> Motion:
+    def _sizes(self) -> tuple[Floats, Floats, Floats]:
         """Room, speed and acceleration of the joints that move independently (n_joints,) each."""
         n, limits = len(self.joints.bodies), self.limits
         return limits.room[:n], limits.speed[:n], limits.acceleration[:n]
@@ -167,7 +167,7 @@ class MotionSearch:
         found[:, 0] += self.limits.middle[: len(z)]
         return found
 
-    def motion(self, z: Floats, bases: Motion) -> Motion:
+    def motion(self, z: Floats, bases: WithRates) -> WithRates:
         """The motion of the whole robot; no numbers where loops cannot be closed."""
         coefficients = self.coefficients(z)
         return self.joints.whole(*(basis @ coefficients.T for basis in bases))
@@ -189,7 +189,7 @@ class MotionSearch:
         """Information of a motion."""
         return self.information.of_motion(*self.motion(z, self.coarse))[0]
 
-    def ratios(self, motion: Motion) -> tuple[Floats, Pullback]:
+    def ratios(self, motion: WithRates) -> tuple[Floats, Pullback]:
         """What a motion takes of all that it has to keep (N, n), and the derivatives."""
         parts, pullbacks = zip(*(each.of_motion(*motion) for each in self.constraints), strict=True)
         ends = np.cumsum([part.shape[1] for part in parts])[:-1]
@@ -200,13 +200,13 @@ class MotionSearch:
 
         return np.hstack(parts), pullback
 
-    def is_within(self, motion: Motion) -> bool:
+    def is_within(self, motion: WithRates) -> bool:
         """Whether a motion keeps all that it has to, with the margin."""
         return bool(np.isfinite(motion[0]).all()) and all(
             np.abs(each.of_motion(*motion)[0]).max(initial=0.0) <= 1.0 - MARGIN for each in self.constraints
         )
 
-    def shrunk(self, z: Floats, bases: Motion) -> Floats:
+    def shrunk(self, z: Floats, bases: WithRates) -> Floats:
         """Bring a motion towards rest in the middle, as far as it has to be to keep all at some samples."""
         rest, within, beyond = self.at_rest, 0.0, 1.0
         if self.is_within(self.motion(z, bases)):
@@ -267,7 +267,7 @@ class _Lagrangian:
         self._search, self.evaluations = search, 0
         self._upper, self._lower = np.zeros(ratios.shape), np.zeros(ratios.shape)
         self._allowed = np.full(ratios.shape[1], 1.0 - 2 * MARGIN)
-        self.rho = STIFFNESS * len(search.information.units)
+        self.rho = STIFFNESS * search.information.layout.shape[1]
 
     def _pushes(self, ratios: Floats) -> tuple[Floats, Floats]:
         """What the multipliers of both ends would be (N, n) each."""
