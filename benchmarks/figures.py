@@ -53,7 +53,7 @@ class Suites:
         return self.records.get(suite, [])
 
     def measured(self, suite: str) -> str:
-        """Return on what a suite was measured, for people; empty where nobody noted it."""
+        """On what a suite was measured, for people; empty where nobody noted it."""
         machine = self.machines.get(suite, {})
         vectors = f"vectors: {machine['vectors']}" if "vectors" in machine else "vectors not noted"
         parts = [machine.get("processor", ""), vectors, f"caches: {machine['caches']}" if "caches" in machine else ""]
@@ -95,19 +95,19 @@ ROBOTS = {
 
 
 def robot(record: Result) -> str:
-    """Return what to call a record's robot."""
+    """What to call a record's robot."""
     name, base = str(record.case["robot"]), record.case["base"]
     return f"{ROBOTS.get(name, name)}, {base}"
 
 
 def run_of(record: Result, start: str) -> str | None:
-    """Return the name of the quickest run that starts so."""
+    """The name of the quickest run that starts so."""
     found = [name for name in record.seconds if name.startswith(start)]
     return min(found, key=lambda name: record.time(name)[1], default=None)
 
 
 def times(ratio: float) -> str:
-    """Return a ratio to two digits."""
+    """A ratio to two digits."""
     return f"{float(f'{ratio:.2g}'):,g}×"
 
 
@@ -131,12 +131,12 @@ def overview(suites: Suites) -> Iterable[Sequence[str]]:
 
 
 def share(record: Result) -> int:
-    """Return how much of a tick its bound is, in per cent."""
+    """How much of a tick its bound is, in per cent."""
     return round(100 * record.figures["bound"] / record.figures["cycles"])
 
 
 def extent(records: Sequence[Result], problem: str, start: str) -> str:
-    """Return the least and the largest ratio, of all robots, to the quickest run that starts so."""
+    """The least and the largest ratio, of all robots, to the quickest run that starts so."""
     ratios = [
         record.ratio(name)[1]
         for record in records
@@ -352,7 +352,7 @@ def tables_of(document: str, suites: Suites) -> dict[str, str]:
 
 
 def read(reports: Sequence[Path]) -> Suites:
-    """Return what reports hold: of a suite that two have, the second is that of narrower vectors."""
+    """What reports hold: of a suite that two have, the second is that of narrower vectors."""
     found, second = Suites({}, {}), Suites({}, {})
     for path in reports:
         data = json.loads(path.read_text())

@@ -18,7 +18,7 @@ VECTORS = {8: "AVX-512", 4: "AVX", 2: "128 bits"}
 
 
 def machine() -> dict[str, str | int]:
-    """Return what is known of the machine."""
+    """What is known of the machine."""
     compiler = find_compiler()
     return {
         "processor": _processor(),
@@ -31,7 +31,7 @@ def machine() -> dict[str, str | int]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package, and of all peers that are installed."""
+    """The versions of Python, of this package, and of all peers that are installed."""
     found = {"python": platform.python_version()}
     packages = ("nori_dyn", "numpy", "scipy", *(peer.package for peer in (*PEERS.values(), *MANY.values())))
     for package in dict.fromkeys(packages):
@@ -43,7 +43,7 @@ def versions() -> dict[str, str]:
 
 
 def vectors() -> str:
-    """Return the vectors that native code is compiled to use; those of the processor too, where they are wider."""
+    """The vectors that native code is compiled to use; those of the processor too, where they are wider."""
     compiler, flags = find_compiler(), set(_entry("flags").split())
     has = 8 if "avx512f" in flags else 4 if "avx" in flags else 2
     used = has if compiler is None else compiler.lanes
@@ -54,7 +54,7 @@ def vectors() -> str:
 
 
 def caches(folder: Path) -> dict[str, str]:
-    """Return the sizes of the caches of a core by name: L1d, L1i, L2, L3; none where the system does not tell."""
+    """The sizes of the caches of a core by name: L1d, L1i, L2, L3; none where the system does not tell."""
     found = {}
     for entry in sorted(folder.glob("index*")):
         try:
@@ -71,7 +71,7 @@ def _processor() -> str:
 
 
 def _entry(key: str) -> str:
-    """Return what /proc/cpuinfo says of a processor; empty where it says nothing."""
+    """What /proc/cpuinfo says of a processor; empty where it says nothing."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -39,7 +39,7 @@ REACH = {"heel": (-0.1, 0.02, 0.03), "foot": (0.05, 0.0, 0.06)}
 
 
 def biped() -> KinematicTree:
-    """Return a floating biped of 27 links and 32 freedoms with four loops of three rows, all of them independent.
+    """A floating biped of 27 links and 32 freedoms with four loops of three rows, all of them independent.
 
     Each leg has two rods on universal joints that end in balls: one beside the shin, one that moves the foot.
     All loops are closed at the neutral configuration.
@@ -70,7 +70,7 @@ def biped() -> KinematicTree:
 
 
 def _inertia(name: str) -> Floats:
-    """Return a spatial inertia of about the size that such a link has; crosses of universal joints weigh nothing."""
+    """A spatial inertia of about the size that such a link has; crosses of universal joints weigh nothing."""
     if name.endswith("cross"):
         return np.zeros((6, 6))
     mass, size = (10.0, 0.15) if name == PELVIS else (0.8, 0.1)
@@ -78,7 +78,7 @@ def _inertia(name: str) -> Floats:
 
 
 def _position(parents: list[int], places: list[Floats], i: int) -> Floats:
-    """Return where the origin of a link is in the pelvis, all joints at zero."""
+    """Where the origin of a link is in the pelvis, all joints at zero."""
     position = np.zeros(3)
     while i:
         position, i = position + places[i], parents[i]

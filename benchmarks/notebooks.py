@@ -29,7 +29,7 @@ METADATA = {
 
 
 def execute(path: Path, folder: Path) -> Any:
-    """Return a notebook as it is after a run from top to bottom in a folder.
+    """A notebook as it is after a run from top to bottom in a folder.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell fails.

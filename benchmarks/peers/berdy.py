@@ -169,7 +169,7 @@ class Berdy:
         return {"BERDY": tick, "BERDY, update": lambda: update(*next(turns)), "BERDY, estimate": estimate}
 
     def equations(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return D, bD, Y, bY at the state of the last update."""
+        """D, bD, Y, bY at the state of the last update."""
         (m, n), ny, idyn = self.shape, self.ny, self._idyn
         D, bD = idyn.MatrixDynSize(m, n), idyn.VectorDynSize(m)
         Y, bY = idyn.MatrixDynSize(ny, n), idyn.VectorDynSize(ny)
@@ -178,7 +178,7 @@ class Berdy:
         return tuple(x.toNumPy().copy() for x in (D, bD, Y, bY))
 
     def to_nori(self, tree: KinematicTree, q: Floats, d: Floats) -> dict[str, Floats]:
-        """Return tau and fx of an estimate, by the names of our variables, as far as it says them."""
+        """Tau and fx of an estimate, by the names of our variables, as far as it says them."""
         at = positions(tree, q)
         found: dict[str, Floats] = {}
         for block in self.variables:
@@ -190,7 +190,7 @@ class Berdy:
         return found
 
     def with_sensor_frames(self, tree: KinematicTree) -> KinematicTree:
-        """Return the tree with a frame "sensor:NAME" for each accelerometer and force-torque sensor."""
+        """The tree with a frame "sensor:NAME" for each accelerometer and force-torque sensor."""
         idyn, sensors, frames = self._idyn, self.helper.sensors(), dict(tree.frames)
         poses = {}
         for k in range(sensors.getNrOfSensors(idyn.ACCELEROMETER)):
@@ -208,7 +208,7 @@ class Berdy:
         return tree.replace(frames=frames)
 
     def measurements(self, sigma: dict[str, float]) -> list[dict[str, Any]]:
-        """Return its sensors as entries of a sensor config, but for gyroscopes, which say nothing of d.
+        """Its sensors as entries of a sensor config, but for gyroscopes, which say nothing of d.
 
         Args:
             sigma: standard deviation by kind of sensor.
@@ -233,12 +233,12 @@ class Berdy:
         return entries
 
     def reading(self, y: Floats) -> Floats:
-        """Return its readings (ny,) as those of a system with its `measurements`."""
+        """Its readings (ny,) as those of a system with its `measurements`."""
         parts = [y[block.slice] for block in self.sensors if block.kind != "gyroscope"]
         return np.concatenate([part[SWAP] if len(part) == 6 else part for part in parts])
 
     def variances(self, sigma: dict[str, float]) -> Floats:
-        """Return the variance of each reading (ny,); gyroscopes have 1."""
+        """The variance of each reading (ny,); gyroscopes have 1."""
         return np.concatenate(
             [np.full(b.slice.stop - b.slice.start, sigma.get(b.kind, 1.0) ** 2) for b in self.sensors]
         )

@@ -70,7 +70,7 @@ class Filtered:
 
 
 def by_filter(tree: nd.KinematicTree, t: Floats, q: Floats, qd: Floats, tau: Floats, noise: FilterNoise) -> Filtered:
-    """Return the torques from outside of an arm as a filter estimates them, each from the readings up to it.
+    """The torques from outside of an arm as a filter estimates them, each from the readings up to it.
 
     Args:
         tree: the robot.

@@ -35,11 +35,11 @@ class ArmLog:
 
     @staticmethod
     def of(path: Path, mapping: str, window: int, cutoff: float | None = None, edge: int = 0) -> ArmLog:
-        """Return the log in a file, with a mapping of this room."""
+        """The log in a file, with a mapping of this room."""
         return ArmLog(nd.read_log(path, beside(mapping)), window, cutoff, edge)
 
     def torques(self, tree: nd.KinematicTree) -> JointTorques:
-        """Return what the torques of an arm should be, of its friction and rotors too, and what they were."""
+        """What the torques of an arm should be, of its friction and rotors too, and what they were."""
         plan = nd.plan(nd.System(tree, SENSORS), outputs=["tau"])
         found = nd.estimate(
             self.log, plan, differentiate=self.window, backend="numpy"
@@ -89,7 +89,7 @@ class Drive:
 
 
 def fitted_drives(tree: nd.KinematicTree, log: ArmLog, width: float, chosen: slice = slice(None)) -> list[Drive]:
-    """Return friction, rotor and offset of each joint that fit the torques of a log best, no friction below zero.
+    """Friction, rotor and offset of each joint that fit the torques of a log best, no friction below zero.
 
     Each column of the regression is what a component of size 1 adds to inverse dynamics.
 
@@ -114,7 +114,7 @@ def fitted_drives(tree: nd.KinematicTree, log: ArmLog, width: float, chosen: sli
 
 
 def with_drives(tree: nd.KinematicTree, drives: Sequence[Drive], width: float) -> nd.KinematicTree:
-    """Return an arm with friction and rotors."""
+    """An arm with friction and rotors."""
     components: list[nd.components.Component] = []
     for joint, drive in zip(tree.joint_names, drives, strict=True):
         components += [
@@ -125,7 +125,7 @@ def with_drives(tree: nd.KinematicTree, drives: Sequence[Drive], width: float) -
 
 
 def least_squares(columns: Floats, values: Floats, free: int) -> Floats:
-    """Return what times each column (n, m) comes nearest to values (n,); only the last few may be below zero."""
+    """What times each column (n, m) comes nearest to values (n,); only the last few may be below zero."""
     lower = np.zeros(columns.shape[1])
     lower[columns.shape[1] - free :] = -np.inf
     return np.asarray(lsq_linear(columns, values, bounds=(lower, np.inf)).x)

@@ -54,7 +54,7 @@ class TorquePart:
 
 
 def parts_of(tree: nd.KinematicTree) -> list[TorquePart]:
-    """Return all that may take torque; of each link the first moment and the inertia about its joint."""
+    """All that may take torque; of each link the first moment and the inertia about its joint."""
     bare, found = tree.replace(I=np.zeros_like(tree.I)), []
     for i in range(tree.nv):
         inertia, moment = np.zeros_like(tree.I), np.zeros_like(tree.I)
@@ -72,7 +72,7 @@ def parts_of(tree: nd.KinematicTree) -> list[TorquePart]:
 
 
 def explained(parts: list[TorquePart], log: ArmLog, measured: Floats) -> Floats:
-    """Return the torques (n, 2) of parts that are fitted to the first half of them, with an offset of each joint."""
+    """The torques (n, 2) of parts that are fitted to the first half of them, with an offset of each joint."""
     torques = [log.torques(part.tree).expected for part in parts]
     offsets = [np.tile(row, (len(measured), 1)) for row in np.eye(2)]
     table, half = np.stack([*torques, *offsets], axis=-1), len(measured) // 2
@@ -81,7 +81,7 @@ def explained(parts: list[TorquePart], log: ArmLog, measured: Floats) -> Floats:
 
 
 def run(data: Path) -> list[Finding]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     tree = nd.load_urdf(beside("double_pendulum.urdf"))
     path = data / "real" / "double_pendulum" / "PM_measured.csv.gz"
     log = ArmLog.of(path, "double_pendulum.log.yaml", WINDOW, CUTOFF, EDGE)
@@ -96,7 +96,7 @@ def run(data: Path) -> list[Finding]:
 
 
 def identified(log: ArmLog, tree: nd.KinematicTree) -> list[Finding]:
-    """Return what inertias alone, and all parameters, found on the first half of the log explain of the second."""
+    """What inertias alone, and all parameters, found on the first half of the log explain of the second."""
     found, every = [], ["inertias", "friction", "rotors", "offsets"]
     for title, wanted, moving in (
         ("torques, all identified", every, None),
@@ -118,5 +118,5 @@ def identified(log: ArmLog, tree: nd.KinematicTree) -> list[Finding]:
 
 
 def compared(estimate: str, tau: Floats, measured: Floats) -> Finding:
-    """Return how far torques are from those measured."""
+    """How far torques are from those measured."""
     return held_against(DATA, estimate, "torques of the motors, second half", JOINTS, ("N m",), tau, measured)

@@ -22,7 +22,7 @@ def draw(data: Path, folder: Path) -> None:
 
 
 def one_leg(data: Path) -> Drawing:
-    """Return what the sensor below the right hip should read, and what it does."""
+    """What the sensor below the right hip should read, and what it does."""
     stand = icub_one_leg.estimated(data)
     leg = stand.sensors["right leg"]
     drawing = Drawing(figsize=(10, 4.6), layout="constrained")
@@ -40,7 +40,7 @@ def one_leg(data: Path) -> Drawing:
 
 
 def walking(data: Path) -> Drawing:
-    """Return the vertical force on each foot, estimated and measured, and when it was found to be in the air."""
+    """The vertical force on each foot, estimated and measured, and when it was found to be in the air."""
     walk = icub_walking.estimated(data)
     drawing = Drawing(figsize=(10, 4.2), layout="constrained")
     axes = drawing.subplots(2, 1, sharex=True, sharey=True)

@@ -39,7 +39,7 @@ class Finding:
     is_detail: bool = False
 
     def of(self, component: str) -> tuple[float, float, float, float]:
-        """Return rms, difference, spread and correlation of a component."""
+        """Rms, difference, spread and correlation of a component."""
         k = self.components.index(component)
         return self.rms[k], self.difference[k], self.spread[k], self.correlation[k]
 
@@ -74,7 +74,7 @@ def held_against(
     values: Floats,
     measured: Floats,
 ) -> Finding:
-    """Return how far apart an estimate and a measurement are.
+    """How far apart an estimate and a measurement are.
 
     Args:
         data: the data set.

@@ -66,7 +66,7 @@ class MapEstimate:
     runs: dict[str, Callable[[], object]]
 
     def difference(self) -> float:
-        """Return the largest difference, relative to the largest of its kind."""
+        """The largest difference, relative to the largest of its kind."""
         return max(
             float(np.abs(self.ours[name] - self.theirs[name]).max() / np.abs(self.theirs[name]).max())
             for name in COMPARED
@@ -74,7 +74,7 @@ class MapEstimate:
 
 
 def estimated(data: Path, sensors: str, outputs: tuple[str, ...]) -> nd.results.LogEstimate:
-    """Return what a set of sensors of this room estimates from the log."""
+    """What a set of sensors of this room estimates from the log."""
     folder = data / "real" / "human_bowing"
     tree = human(folder)
     sensor_set = nd.load_sensors(beside(sensors), model=folder / "model.urdf", tree=tree)
@@ -83,14 +83,14 @@ def estimated(data: Path, sensors: str, outputs: tuple[str, ...]) -> nd.results.
 
 
 def human(folder: Path) -> nd.KinematicTree:
-    """Return the human: a foot that could move, a leg and a torso."""
+    """The human: a foot that could move, a leg and a torso."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.errors.NoriWarning)
         return nd.load_urdf(folder / "model.urdf", base="floating")
 
 
 def map_estimate(data: Path) -> MapEstimate:
-    """Return the maximum a posteriori estimate of the log, ours and BERDY's."""
+    """The maximum a posteriori estimate of the log, ours and BERDY's."""
     found = estimated(data, "human_bowing_map.sensors.yaml", (*COMPARED, "fx:foot"))
     samples, own = found.samples, found.estimate.system
     ours = {name: np.asarray(found[name]) for name in COMPARED}
@@ -134,7 +134,7 @@ def map_estimate(data: Path) -> MapEstimate:
 
 
 def berdy_readings(berdy: Berdy, found: nd.results.LogEstimate) -> Floats:
-    """Return the readings of the log as BERDY takes them (n, ny)."""
+    """The readings of the log as BERDY takes them (n, ny)."""
     y = np.zeros((len(found.samples), berdy.ny))
     for block in berdy.sensors:
         if block.kind == "accelerometer":
@@ -147,7 +147,7 @@ def berdy_readings(berdy: Berdy, found: nd.results.LogEstimate) -> Floats:
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     alone = estimated(data, "human_bowing.sensors.yaml", ("fx:foot", "offset:imu_acc"))
     ground, plate = alone["fx:foot"][:, SWAP], readings(alone, *PLATE)
     felt = readings(alone, *ACCELEROMETER)
@@ -196,5 +196,5 @@ def run(data: Path) -> list[Finding | Figure]:
 def compared(
     estimate: str, against: str, names: tuple[str, ...], unit: str, values: Floats, measured: Floats
 ) -> Finding:
-    """Return how far an estimate is from what was measured."""
+    """How far an estimate is from what was measured."""
     return held_against(DATA, estimate, against, names, (unit,), values, measured)

@@ -31,7 +31,7 @@ LINK = "chest"
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     folder = data / "real" / "icub3_walking_sim"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.errors.NoriWarning)

@@ -51,7 +51,7 @@ class BaseMotion:
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     tree, log = read(data)
     gyro = log.qd[:, :3] @ tree.frame("root_link_imu_frame").X.E.T
     log = replace(log, readings=log.readings | {f"gyro.w{axis}": gyro[:, k] for k, axis in enumerate("xyz")})

@@ -115,7 +115,7 @@ class OffsetHistory:
 
 @lru_cache(maxsize=1)
 def motion(data: Path) -> Motion:
-    """Return the log."""
+    """The log."""
     folder = data / "real" / "icub_one_leg"
     tree = robot(folder)
     outputs = [f"offset:ft:{joint}" for joint in SENSORS.values()]
@@ -138,7 +138,7 @@ def motion(data: Path) -> Motion:
 
 
 def spreads(log: Motion, joint: str) -> tuple[Floats, Floats, Floats]:
-    """Return of a sensor's errors in the first half the noise, how they walk in a second, and their deviation (6,)."""
+    """Of a sensor's errors in the first half the noise, how they walk in a second, and their deviation (6,)."""
     first = log.t < MIDDLE
     errors = np.where((first & log.works[joint])[:, None], log.errors[joint], np.nan)[first]
     noise = np.nanstd(np.diff(errors, axis=0), axis=0) / np.sqrt(2)
@@ -155,7 +155,7 @@ def spreads(log: Motion, joint: str) -> tuple[Floats, Floats, Floats]:
 
 
 def sensors(tree: nd.KinematicTree, log: Motion, kind: str) -> nd.SensorSet:
-    """Return the sensors of one of the filters."""
+    """The sensors of one of the filters."""
     content: dict[str, Any] = yaml.safe_load(beside("icub_one_leg.sensors.yaml").read_text())
     wrenches, reading = content["measurements"][-2:]
     own, memory, slack = [], {}, []
@@ -178,7 +178,7 @@ def sensors(tree: nd.KinematicTree, log: Motion, kind: str) -> nd.SensorSet:
 
 @lru_cache(maxsize=3)
 def learned(data: Path, kind: str) -> OffsetHistory:
-    """Return what one of the filters knew over time."""
+    """What one of the filters knew over time."""
     log = motion(data)
     tree = robot(data / "real" / "icub_one_leg")
     system = nd.System(tree, sensors(tree, log, kind))
@@ -203,7 +203,7 @@ def learned(data: Path, kind: str) -> OffsetHistory:
 
 
 def honesty(log: Motion, found: OffsetHistory) -> Floats:
-    """Return how far the last estimate is from earlier ones of the second half, over what these say (m, 36).
+    """How far the last estimate is from earlier ones of the second half, over what these say (m, 36).
 
     A later estimate knows all that an earlier one does, so that the variance of what it changes is the difference of
     theirs, and what the offset may have walked.
@@ -216,7 +216,7 @@ def honesty(log: Motion, found: OffsetHistory) -> Floats:
 
 
 def run(data: Path, kinds: Sequence[str] = KINDS) -> list[Finding | Figure]:
-    """Return what came of the data set, by some of the filters."""
+    """What came of the data set, by some of the filters."""
     return [*compared(data), *(figure for kind in kinds for figure in judged(data, kind))]
 
 

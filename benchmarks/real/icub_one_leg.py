@@ -98,7 +98,7 @@ class Stand:
 
 @lru_cache(maxsize=1)
 def estimated(data: Path) -> Stand:
-    """Return what was estimated. NumPy runs the plan: that takes less time than to compile it for one short log."""
+    """What was estimated. NumPy runs the plan: that takes less time than to compile it for one short log."""
     folder = data / "real" / "icub_one_leg"
     tree = robot(folder)
     links = {joint: tree.names[tree.joint_names.index(joint)] for joint in SENSORS.values()}
@@ -126,7 +126,7 @@ def estimated(data: Path) -> Stand:
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     stand = estimated(data)
     chosen = (stand.t >= TURNED[0]) & (stand.t <= TURNED[1])
     found: list[Finding | Figure] = []
@@ -189,14 +189,14 @@ def identified(data: Path) -> Iterator[Figure]:
 
 
 def robot(folder: Path) -> nd.KinematicTree:
-    """Return the robot, its base free."""
+    """The robot, its base free."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.errors.NoriWarning)
         return nd.load_urdf(folder / "iCubGenova02.urdf", base="floating", kept="sensors")
 
 
 def beyond(tree: nd.KinematicTree, joint: str) -> list[str]:
-    """Return the links that a joint carries."""
+    """The links that a joint carries."""
     found = [tree.joint_names.index(joint)]
     for i, parent in enumerate(tree.parents):
         if parent in found:
@@ -205,7 +205,7 @@ def beyond(tree: nd.KinematicTree, joint: str) -> list[str]:
 
 
 def between(path: Path, first: float, last: float) -> dict[str, Floats]:
-    """Return the streams of a log between two times [s], each stream an array of times `NAME_t` and others."""
+    """The streams of a log between two times [s], each stream an array of times `NAME_t` and others."""
     arrays = np.load(path)
     clocks = [name for name in arrays.files if name.endswith("_t")]
     found = {}
@@ -217,13 +217,13 @@ def between(path: Path, first: float, last: float) -> dict[str, Floats]:
 
 
 def part_of(sensor: Sensor, chosen: Booleans) -> Sensor:
-    """Return some of the samples of a sensor, with the offset that it has in these."""
+    """Some of the samples of a sensor, with the offset that it has in these."""
     expected, read, works = sensor.expected[chosen], sensor.read[chosen], sensor.works[chosen]
     return Sensor(expected, read, works, (read - expected)[works].mean(axis=0))
 
 
 def compared(estimate: str, sensor: Sensor) -> Finding:
-    """Return how far what is expected of a sensor is from what it reads, less its offset, where it does not hang."""
+    """How far what is expected of a sensor is from what it reads, less its offset, where it does not hang."""
     read = (sensor.read - sensor.offset)[sensor.works]
     against = "its force-torque sensor, less a constant offset"
     return held_against(DATA, estimate, against, COMPONENTS, UNITS, sensor.expected[sensor.works], read)

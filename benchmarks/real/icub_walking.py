@@ -65,7 +65,7 @@ class Walk:
 
 
 def prepared(log: RecordedSamples, tree: nd.KinematicTree) -> RecordedSamples:
-    """Return the log low-passed, with accelerations of the joints, and the base's turning, from its velocities."""
+    """The log low-passed, with accelerations of the joints, and the base's turning, from its velocities."""
     low = {name: low_passed(values, log.rate, CUTOFF) for name, values in log.readings.items()}
     q, qd = log.q.copy(), low_passed(log.qd, log.rate, CUTOFF)
     q[:, 7:] = low_passed(q[:, 7:], log.rate, CUTOFF)
@@ -115,7 +115,7 @@ def walk_of(tree: nd.KinematicTree, log: RecordedSamples) -> Walk:
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     return findings(estimated(data))
 
 
@@ -137,18 +137,18 @@ def findings(walk: Walk) -> list[Finding | Figure]:
 
 
 def share(forces: Floats) -> Floats:
-    """Return the left foot's share of the forces (n, 2)."""
+    """The left foot's share of the forces (n, 2)."""
     return forces[:, 0] / forces.sum(axis=1)
 
 
 def phases(state: Indices) -> int:
-    """Return how many phases on one foot there are among contact states (n,)."""
+    """How many phases on one foot there are among contact states (n,)."""
     edges = np.flatnonzero(np.diff(state)) + 1
     parts = np.split(state, edges)
     return sum(part[0] < 2 and len(part) >= LONG for part in parts)
 
 
 def compared(estimate: str, names: tuple[str, ...], values: Floats, measured: Floats, unit: str) -> Finding:
-    """Return how far an estimate (n,) or (n, m) is from what was measured."""
+    """How far an estimate (n,) or (n, m) is from what was measured."""
     n = len(values)
     return held_against(DATA, estimate, AGAINST, names, (unit,), values.reshape(n, -1), measured.reshape(n, -1))

@@ -12,7 +12,7 @@ SENSORS = "identification"
 
 
 def with_friction(tree: nd.KinematicTree, width: float, presliding: dict[str, float] | None = None) -> nd.System:
-    """Return an arm with its sensors, and friction that changes its sign over a width of velocity [rad/s].
+    """An arm with its sensors, and friction that changes its sign over a width of velocity [rad/s].
 
     Args:
         tree: the arm.
@@ -31,7 +31,7 @@ def judged(
     found: nd.results.Identification,
     unit: str = "N m",
 ) -> Finding:
-    """Return how far readings that were held out are from what parameters found without them make of the motion."""
+    """How far readings that were held out are from what parameters found without them make of the motion."""
     fits = found.fits
     nan = float("nan")
     return Finding(
@@ -48,7 +48,7 @@ def judged(
 
 
 def combination(data: str, what: str, found: nd.results.Identification, name: str) -> Figure:
-    """Return what was found of a combination of parameters, beside what the model says."""
+    """What was found of a combination of parameters, beside what the model says."""
     (one,) = (each for each in found.combinations if each.name == name)
     return Figure(data, what, one.value, one.unit, one.before, one.deviation)
 

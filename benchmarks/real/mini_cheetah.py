@@ -52,7 +52,7 @@ TRUNK = ("m:base_link", "mc:base_link.*")
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     folder = data / "real" / "mini_cheetah"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.errors.NoriWarning)
@@ -92,7 +92,7 @@ def run(data: Path) -> list[Finding | Figure]:
 
 
 def contacts(tree: nd.KinematicTree, path: Path, preset: Preset) -> tuple[Booleans, float]:
-    """Return whether each foot stands at each sample (n, 4), and the mean vertical force on all of them [N]."""
+    """Whether each foot stands at each sample (n, 4), and the mean vertical force on all of them [N]."""
     found = nd.estimate(path, preset, accept=True)
     X = world_transforms(tree, link_transforms(tree, found.samples.q.T))
     up: list[Floats] = []
@@ -103,7 +103,7 @@ def contacts(tree: nd.KinematicTree, path: Path, preset: Preset) -> tuple[Boolea
 
 
 def told(path: Path, stands: Booleans, folder: Path, preset: Preset) -> nd.results.Log:
-    """Return the log with its contacts, of the samples on one of the two pairs of feet."""
+    """The log with its contacts, of the samples on one of the two pairs of feet."""
     arrays = np.load(path)
     on_pair = np.any([(stands == [foot in pair for foot in FEET]).all(axis=1) for pair in PAIRS], axis=0)
     columns = {name: arrays[name][on_pair] for name in arrays.files if arrays[name].ndim}
@@ -115,7 +115,7 @@ def told(path: Path, stands: Booleans, folder: Path, preset: Preset) -> nd.resul
 
 
 def held_out(found: nd.results.Identification) -> Finding:
-    """Return how far the torques of the last third are from what was found on the others."""
+    """How far the torques of the last third are from what was found on the others."""
     fits = [fit for fit in found.fits if fit.unit == "N m"]
     names = tuple(fit.name.removeprefix("tau:").removesuffix("_joint") for fit in fits)
     nan = float("nan")

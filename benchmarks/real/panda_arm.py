@@ -14,7 +14,7 @@ JOINTS = tuple(f"joint {k}" for k in range(1, 8))
 
 
 def bare_arm() -> nd.KinematicTree:
-    """Return the Panda of example-robot-data without its hand.
+    """The Panda of example-robot-data without its hand.
 
     Raises:
         MissingExtraError: the package is not installed.

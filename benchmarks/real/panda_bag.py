@@ -34,7 +34,7 @@ CUTOFF = 2.0
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     path = data / "real" / "panda_bag" / "panda_exciting_trajectory.db3"
     log, arm = ArmLog.of(path, "panda_bag.log.yaml", WINDOW, edge=EDGE), bare_arm()
     rigid = log.torques(arm)
@@ -55,7 +55,7 @@ def run(data: Path) -> list[Finding | Figure]:
 
 
 def identified(log: ArmLog) -> list[Finding | Figure]:
-    """Return what all parameters found on two thirds of the log explain of the last."""
+    """What all parameters found on two thirds of the log explain of the last."""
     arm = with_friction(bare_arm(), WIDTH)
     found = nd.identify(log.log, arm, held_out=1 / 3, cutoff=CUTOFF, differentiate=WINDOW)
     title = "torques of the last third, all parameters identified on the others"
@@ -67,5 +67,5 @@ def identified(log: ArmLog) -> list[Finding | Figure]:
 
 
 def compared(estimate: str, tau: Floats, measured: Floats) -> Finding:
-    """Return how far torques are from those measured."""
+    """How far torques are from those measured."""
     return held_against(DATA, estimate, "torque sensors in the joints", JOINTS, ("N m",), tau, measured)

@@ -43,7 +43,7 @@ CUTOFF = 20.0
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     log = nd.read_log(data / "panda_log" / "beam_z_15cm_1khz.csv.gz", beside("panda_log.log.yaml"))
     with_hand = nd.load_robot("panda", locked=("panda_finger_joint1", "panda_finger_joint2"))
     names = [f"tau:{name}" for name in with_hand.joint_names]
@@ -69,7 +69,7 @@ def run(data: Path) -> list[Finding | Figure]:
 
 
 def identified(log: nd.results.Log, tree: nd.KinematicTree) -> list[Finding | Figure]:
-    """Return what the log identifies of inertias beside offsets."""
+    """What the log identifies of inertias beside offsets."""
     arm, against = nd.System(tree, OF_ARMS), "torque sensors in the joints"
     offsets = nd.identify(log, arm, ["offsets"], cutoff=CUTOFF, differentiate=WINDOW)
     found = nd.identify(log, arm, ["inertias", "offsets"], cutoff=CUTOFF, differentiate=WINDOW)
@@ -83,5 +83,5 @@ def identified(log: nd.results.Log, tree: nd.KinematicTree) -> list[Finding | Fi
 
 
 def compared(estimate: str, against: str, tau: Floats, measured: Floats) -> Finding:
-    """Return how far torques are from those measured."""
+    """How far torques are from those measured."""
     return held_against(DATA, estimate, against, JOINTS, ("N m",), tau, measured)

@@ -52,7 +52,7 @@ class PandaLog:
 
 
 def panda_log(data: Path) -> PandaLog:
-    """Return the samples of the log.
+    """The samples of the log.
 
     Raises:
         FileFormatError: it is not there.

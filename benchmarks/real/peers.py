@@ -22,24 +22,24 @@ from nori_dyn.typing import Floats
 
 
 def outside(tree: nd.KinematicTree, q: Floats, qd: Floats, qdd: Floats, tau: Floats) -> Floats:
-    """Return the torques that act from outside (n, nv), by inverse dynamics: rnea(q, qd, qdd) - tau."""
+    """The torques that act from outside (n, nv), by inverse dynamics: rnea(q, qd, qdd) - tau."""
     return nd.rnea(tree, q.T, qd.T, qdd.T).T - tau
 
 
 def backward_difference(x: Floats, rate: float) -> Floats:
-    """Return the derivative of signals (n, ...) of the sample and the one before; zero at the first."""
+    """The derivative of signals (n, ...) of the sample and the one before; zero at the first."""
     return np.diff(x, axis=0, prepend=x[:1]) * rate
 
 
 def by_differences(tree: nd.KinematicTree, q: Floats, qd: Floats, tau: Floats, rate: float, bandwidth: float) -> Floats:
-    """Return the torques from outside (n, nv), by backward differences, low-passed at some bandwidth [1/s]."""
+    """The torques from outside (n, nv), by backward differences, low-passed at some bandwidth [1/s]."""
     return lagging(outside(tree, q, qd, backward_difference(qd, rate), tau), rate, bandwidth)
 
 
 def momentum_observer(
     tree: nd.KinematicTree, q: Floats, qd: Floats, tau: Floats, rate: float, gain: float, explicit: bool = False
 ) -> Floats:
-    """Return the torques from outside (n, nv), by the observer of the momentum.
+    """The torques from outside (n, nv), by the observer of the momentum.
 
     What drives the momentum is integrated by trapezoids, and r exactly; or both as they are usually, by explicit steps
     of Euler, which say about as much, half a sample later.
@@ -71,18 +71,18 @@ def momentum_observer(
 
 
 def correlations(a: Floats, b: Floats) -> Floats:
-    """Return the correlation over time of each column (m,) of signals (n, m)."""
+    """The correlation over time of each column (m,) of signals (n, m)."""
     a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     return np.asarray(np.sum(a * b, axis=0) / np.sqrt(np.sum(a * a, axis=0) * np.sum(b * b, axis=0)))
 
 
 def rms(x: Floats) -> Floats:
-    """Return the root mean square over time of each column (m,) of signals (n, m)."""
+    """The root mean square over time of each column (m,) of signals (n, m)."""
     return np.asarray(np.sqrt(np.mean(x**2, axis=0)))
 
 
 def delay(estimate: Floats, truth: Floats, rate: float, most: float = 0.5) -> float:
-    """Return how late an estimate is [s]: the shift by which it correlates best with the truth, all columns alike.
+    """How late an estimate is [s]: the shift by which it correlates best with the truth, all columns alike.
 
     Args:
         estimate: signals (n, m).

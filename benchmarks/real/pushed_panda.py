@@ -84,7 +84,7 @@ class Push:
 
 
 def pushed(seed: int = 0, seconds: float = 10.0, noise: Noise | None = None, is_held: bool = False) -> Push:
-    """Return what is read of a Panda that moves and is pushed at its hand.
+    """What is read of a Panda that moves and is pushed at its hand.
 
     Args:
         seed: of the motion, of the pushes and of the noise.
@@ -109,7 +109,7 @@ def pushed(seed: int = 0, seconds: float = 10.0, noise: Noise | None = None, is_
 
 
 def _motion(t: Floats, tree: nd.KinematicTree, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    """Return a smooth motion about the usual posture of the arm."""
+    """A smooth motion about the usual posture of the arm."""
     w = 2 * np.pi * rng.uniform(0.05, 0.5, (4, tree.nv))
     phase = rng.uniform(0, 2 * np.pi, (4, tree.nv))
     a = rng.uniform(0.3, 1.0, (4, tree.nv)) * 0.1 / w
@@ -120,7 +120,7 @@ def _motion(t: Floats, tree: nd.KinematicTree, rng: np.random.Generator) -> tupl
 
 
 def _followed(tree: nd.KinematicTree, path: tuple[Floats, Floats, Floats], wrench: Floats) -> tuple[Floats, ...]:
-    """Return q, qd, qdd, the torques of the joints and those from outside (n, 7 each), of an arm that follows a path.
+    """q, qd, qdd, the torques of the joints and those from outside (n, 7 each), of an arm that follows a path.
 
     Torques are held over a sample; between samples by Runge and Kutta's method of fourth order.
     """
@@ -144,7 +144,7 @@ def _followed(tree: nd.KinematicTree, path: tuple[Floats, Floats, Floats], wrenc
 
 
 def _wrench(t: Floats, rng: np.random.Generator) -> Floats:
-    """Return a wrench on the hand (n, 6): steps, one after the other, in its first half; then smooth pushes."""
+    """A wrench on the hand (n, 6): steps, one after the other, in its first half; then smooth pushes."""
     size = np.array([2.0, 2.0, 2.0, 20.0, 20.0, 20.0])
     each = 0.5
     steps = rng.uniform(-1, 1, (int(t[-1] / each) + 1, 6)) * size
@@ -172,7 +172,7 @@ class Score:
 
 
 def score(name: str, tuning: float, push: Push, estimate: Floats) -> Score:
-    """Return how good an estimate (n, 7) is; nan where it says nothing yet."""
+    """How good an estimate (n, 7) is; nan where it says nothing yet."""
     at = slice(BEGINNING, None)
     off = rms(estimate[at] - push.outside[at])
     return Score(name, tuning, float(np.sqrt(np.mean(off**2))), delay(estimate[at], push.outside[at], RATE))
@@ -205,7 +205,7 @@ def filters(push: Push, walks: tuple[float, ...] = WALKS) -> Iterator[Score]:
 
 
 def best(scores: Iterator[Score]) -> dict[str, Score]:
-    """Return the tuning of least error of each estimator."""
+    """The tuning of least error of each estimator."""
     found: dict[str, Score] = {}
     for each in scores:
         if each.name not in found or each.error < found[each.name].error:

@@ -16,12 +16,12 @@ HERE = Path(__file__).parent
 
 
 def beside(name: str) -> Path:
-    """Return a file of this room: a mapping, a set of sensors, a robot."""
+    """A file of this room: a mapping, a set of sensors, a robot."""
     return HERE / name
 
 
 def readings(found: nd.results.LogEstimate, *names: str) -> Floats:
-    """Return what some sensors read (n, m), of the log of an estimate."""
+    """What some sensors read (n, m), of the log of an estimate."""
     record = found.samples.record
     return found.samples.y[:, [record.measurement_names.index(name) for name in names]]
 
@@ -48,12 +48,12 @@ class RecordedSamples:
         return float(1 / np.median(np.diff(self.t)))
 
     def of(self, *names: str) -> Floats:
-        """Return readings by their names (n, m)."""
+        """Readings by their names (n, m)."""
         return np.stack([self.readings[name] for name in names], axis=1)
 
 
 def recorded(log: nd.results.Log, system: nd.System) -> RecordedSamples:
-    """Return what a log says of a robot.
+    """What a log says of a robot.
 
     Args:
         log: the log, with its mapping.

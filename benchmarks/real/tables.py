@@ -17,7 +17,7 @@ Findings = Sequence[Finding | Figure]
 
 
 def overview(found: Iterable[Findings]) -> Table:
-    """Return the table of all data sets: a row a finding, with the range of its components."""
+    """The table of all data sets: a row a finding, with the range of its components."""
     rows = []
     for findings in found:
         for one in (one for one in findings if isinstance(one, Finding) and not one.is_detail):
@@ -32,7 +32,7 @@ def overview(found: Iterable[Findings]) -> Table:
 
 
 def details(findings: Findings) -> list[Table]:
-    """Return the tables of a data set: of findings with the same components one, and one of single figures."""
+    """The tables of a data set: of findings with the same components one, and one of single figures."""
     tables = []
     groups = dict.fromkeys((one.components, one.units) for one in findings if isinstance(one, Finding))
     for components, units in groups:
@@ -65,7 +65,7 @@ def details(findings: Findings) -> list[Table]:
 
 
 def document(title: str, findings: Findings) -> Document:
-    """Return what is printed of a data set."""
+    """What is printed of a data set."""
     return Document((Paragraph(title), *details(findings)))
 
 
@@ -74,7 +74,7 @@ def _deviation(figure: Figure) -> str:
 
 
 def _range(values: Sequence[float], chosen: Iterable[int], unit: str, text: object = None) -> str:
-    """Return the least and the largest of some values."""
+    """The least and the largest of some values."""
     write = _correlation if text is not None else (lambda x: number(x, 2))
     ends = [write(x) for x in (min(values[k] for k in chosen), max(values[k] for k in chosen))]
     said = " to ".join(dict.fromkeys(ends))

@@ -76,7 +76,7 @@ class Touches:
 def touched(
     tree: nd.KinematicTree, surfaces: list[nd.tools.Surface], n: int, seed: int = 0, vary: bool = False
 ) -> Touches:
-    """Return what is read of a Panda that is touched n times.
+    """What is read of a Panda that is touched n times.
 
     Args:
         tree: the robot.
@@ -123,7 +123,7 @@ def touched(
 
 
 def _model(mujoco: Any, tree: nd.KinematicTree) -> tuple[Any, list[int]]:
-    """Return the arm in MuJoCo, with the wrench on its first link as sensors, and its bodies."""
+    """The arm in MuJoCo, with the wrench on its first link as sensors, and its bodies."""
     spec = mujoco.MjSpec.from_string(to_urdf(tree))
     spec.compiler.fusestatic = spec.compiler.balanceinertia = False
     spec.compiler.boundmass = spec.compiler.boundinertia = 0.0
@@ -145,7 +145,7 @@ def _motion(t: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, Floats
 def _touch(
     tree: nd.KinematicTree, surfaces: list[nd.tools.Surface], q: Floats, rng: np.random.Generator
 ) -> tuple[int, Floats, Floats]:
-    """Return a link at random, a point on it that no other covers at a configuration, and a force into the surface."""
+    """A link at random, a point on it that no other covers at a configuration, and a force into the surface."""
     poses = positions(tree, q).X_0
     while True:
         link = int(rng.integers(tree.n_links))
@@ -194,7 +194,7 @@ class Found:
 
 
 def localized(tree: nd.KinematicTree, read: Touches, surfaces: dict[str, nd.tools.Surface], with_base: bool) -> Found:
-    """Return what a localizer says of touches."""
+    """What a localizer says of touches."""
     plan = nd.plan(tree, sensors(with_base), outputs=["fx"])
     localizer = nd.tools.ContactLocalizer(nd.Tracker(plan, DT, hypotheses=nd.Hypotheses(rate=0.5)), surfaces)
     differences = np.diff(read.qd, axis=0, append=read.qd[-1:]) / DT

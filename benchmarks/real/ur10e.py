@@ -53,7 +53,7 @@ ALL = "inertias", "friction", "rotors", "offsets"
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     folder = data / "real" / "ur10e"
     tree = nd.load_urdf(folder / "ur10e.urdf")
     first, second, loaded = (
@@ -84,7 +84,7 @@ def run(data: Path) -> list[Finding | Figure]:
 
 
 def identified(data: Path) -> list[Finding | Figure]:
-    """Return what all parameters found on one log explain of another, what the load is, and the gains of the drives."""
+    """What all parameters found on one log explain of another, what the load is, and the gains of the drives."""
     folder = data / "real" / "ur10e"
     arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW, PRESLIDING)
     paths = [folder / f"{name}.csv.gz" for name in ("exciting_1", "exciting_2", "exciting_2_load")]
@@ -134,7 +134,7 @@ def identified(data: Path) -> list[Finding | Figure]:
 
 
 def together(one: JointTorques, other: JointTorques) -> tuple[slice, slice]:
-    """Return which samples of two drives are of the same points of one trajectory, as long as both last."""
+    """Which samples of two drives are of the same points of one trajectory, as long as both last."""
     n = min(len(one.t), len(other.t)) - 2 * LATE
 
     def apart(late: int) -> float:
@@ -145,7 +145,7 @@ def together(one: JointTorques, other: JointTorques) -> tuple[slice, slice]:
 
 
 def carrying(tree: nd.KinematicTree, mass: float, moment: Floats) -> nd.KinematicTree:
-    """Return an arm with a mass at its last link, of a first moment (3,) [kg m], without extent."""
+    """An arm with a mass at its last link, of a first moment (3,) [kg m], without extent."""
     x, y, z = moment
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     I = tree.I.copy()
@@ -154,7 +154,7 @@ def carrying(tree: nd.KinematicTree, mass: float, moment: Floats) -> nd.Kinemati
 
 
 def fitted_load(load: Callable[[float, Floats], Floats], added: Floats) -> tuple[float, Floats]:
-    """Return mass [kg] and first moment (3,) [kg m] of the load that adds most nearly some torques (n, nv).
+    """Mass [kg] and first moment (3,) [kg m] of the load that adds most nearly some torques (n, nv).
 
     Args:
         load: what a load of a mass and a first moment adds (n, nv).
@@ -167,5 +167,5 @@ def fitted_load(load: Callable[[float, Floats], Floats], added: Floats) -> tuple
 
 
 def compared(estimate: str, tau: Floats, measured: Floats, against: str = AGAINST) -> Finding:
-    """Return how far torques are from those measured."""
+    """How far torques are from those measured."""
     return held_against(DATA, estimate, against, JOINTS, ("N m",), tau, measured)

@@ -36,7 +36,7 @@ BEGINS = 50
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     folder = data / "real" / "ur10e"
     robot, logs, found, noise = identified(folder)
     title = "torques of joints that move, with friction by weight and squared velocity"
@@ -95,7 +95,7 @@ def torque_rows(robot: nd.KinematicTree, noise: Floats) -> list[dict[str, object
 
 
 def lifted(robot: nd.KinematicTree, noise: Floats, log: nd.Log, expected: float) -> list[Finding | Figure]:
-    """Return the mass of the load [kg] tick by tick, and what it is by the whole log."""
+    """The mass of the load [kg] tick by tick, and what it is by the whole log."""
     carrying = robot.replace(components=(*robot.components, nd.components.UnknownPayload(link=HAND, change=STAYS)))
     content = {"name": "lifting", "measurements": torque_rows(robot, noise), "memory": {"load": {"of": "payload"}}}
     plan = nd.plan(nd.System(carrying, nd.SensorSet.from_dict(content)), outputs=[f"payload:{HAND}"])

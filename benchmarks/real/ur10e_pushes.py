@@ -37,7 +37,7 @@ TIME = 0.08
 
 
 def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
+    """What came of the data set."""
     folder = data / "real" / "ur10e"
     robot, logs, _, noise = identified(folder)
     moving, *rows = torque_rows(robot, noise)

@@ -35,7 +35,7 @@ AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def legged(n_legs: int, n: int) -> KinematicTree:
-    """Return a body on six joints of one freedom, with legs of n revolute joints in all."""
+    """A body on six joints of one freedom, with legs of n revolute joints in all."""
     leg, body = autotree(max(math.ceil(n / n_legs), 2), skew=SKEW), autotree(1)
     joints: list[Joint] = [*(Prismatic(axis) for axis in AXES), *(Revolute(axis) for axis in AXES)]
     parents, X, I = list(range(-1, 5)), [body.X_tree[0]] * 6, [np.zeros((6, 6))] * 5 + [body.I[0]]
@@ -59,7 +59,7 @@ SHAPES: dict[str, Callable[[int], KinematicTree]] = {
 
 
 def estimate(tree: KinematicTree, power: int) -> float:
-    """Return about how many operations a program has that visits the paths of all joints to some power."""
+    """About how many operations a program has that visits the paths of all joints to some power."""
     depths = [depth + 1 for depth in tree.depths()]
     return sum(40 * d if power == 1 else 11 * d * (d + 1) for d in depths)
 
@@ -100,7 +100,7 @@ def _measured(shape: str, n: int, options: Options) -> Result:
 
 
 def _answer(program: Any, product: Callable[[Any], Any], state: tuple[Any, ...]) -> Callable[[], Any]:
-    """Return what computes C qd, by which any C can be compared."""
+    """What computes C qd, by which any C can be compared."""
     for array, values in zip(vars(program.inputs).values(), state, strict=False):
         array[:] = values
 

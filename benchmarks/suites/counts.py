@@ -59,17 +59,17 @@ GRAVITY = (0.0, -9.81, 0.0)
 
 
 def formula_aba(n: int) -> int:
-    """Return the operations of the articulated-body algorithm on n revolute joints: Brandl et al., in the paper."""
+    """The operations of the articulated-body algorithm on n revolute joints: Brandl et al., in the paper."""
     return 429 * n - 507
 
 
 def formula_rnea(n: int) -> int:
-    """Return those of the recursive Newton-Euler algorithm, 93 n - 69 and 81 n - 66: Balafoutis and Patel."""
+    """Those of the recursive Newton-Euler algorithm, 93 n - 69 and 81 n - 66: Balafoutis and Patel."""
     return 174 * n - 135
 
 
 def figure_2(tree: nd.KinematicTree) -> nd.SensorSet:
-    """Return the exact sensors of fig. 2 of the paper: a chain on load cells at its first link and its last."""
+    """The exact sensors of fig. 2 of the paper: a chain on load cells at its first link and its last."""
     n, five = tree.n_links, ["mx", "my", "fx", "fy", "fz"]
     joints, last = tree.joint_names, tree.names[-1]
     known = list(joints[2 : n - 2])
@@ -182,14 +182,14 @@ def _counted(case: Case, tree: nd.KinematicTree, name: str, problem: CountedProb
 
 
 def _as_drawn(tree: nd.KinematicTree, name: str) -> nd.KinematicTree:
-    """Return the chain of fig. 2 as the paper has it, whose links are of one size; others as they are."""
+    """The chain of fig. 2 as the paper has it, whose links are of one size; others as they are."""
     if name == "figure 2":
         return nd.autotree(tree.n_links, 1.0, SKEW, 1.0).replace(gravity=GRAVITY)
     return tree
 
 
 def _lu(system: nd.System, problem: CountedProblem, seed: int) -> dict[str, float]:
-    """Return the median over draws of what UMFPACK's LU of D costs, by the published rule and counted correctly."""
+    """The median over draws of what UMFPACK's LU of D costs, by the published rule and counted correctly."""
     symbolic = trace(system)
     drawn = ordering_problem(system, symbolic, seed=seed, n_samples=DRAWS)
     costs: dict[str, list[Cost]] = {problem.rule: [], CORRECT: []}
@@ -203,7 +203,7 @@ def _lu(system: nd.System, problem: CountedProblem, seed: int) -> dict[str, floa
 
 
 def _published(path: Path, n: int) -> dict[str, float]:
-    """Return the counts made with the paper's scripts for a chain of n links, where there are any.
+    """The counts made with the paper's scripts for a chain of n links, where there are any.
 
     Raises:
         FileFormatError: there is no such file, or it has other columns.

@@ -23,7 +23,7 @@ PROBLEM = "forward_dynamics"
 
 
 def factorised_operations(tree: KinematicTree) -> int:
-    """Return the operations of the textbook way: H, C, a sparse factorisation of [[H, J^T], [J, 0]], a solution.
+    """The operations of the textbook way: H, C, a sparse factorisation of [[H, J^T], [J, 0]], a solution.
 
     Joints are eliminated from the leaves to the root, then the rows of the loops, as Pinocchio's `constraintDynamics`
     does. H and C cost what our own compiled recursions do; J and the rows' velocity terms are not counted at all, nor

@@ -24,7 +24,7 @@ ARGUMENTS = {
 
 
 def generate_launch_description():
-    """Return the node, with an argument a parameter."""
+    """The node, with an argument a parameter."""
     arguments = [
         DeclareLaunchArgument(name, default_value=given, description=words)
         for name, (_, given, words) in ARGUMENTS.items()

@@ -40,7 +40,7 @@ there are blanks; `contacts` is "stream" where the mapping tells them, or a trac
 
 
 def settings_of(parameters: dict[str, object]) -> Settings:
-    """Return how a run goes.
+    """How a run goes.
 
     Raises:
         NoriError: a parameter that cannot be.
