@@ -106,7 +106,7 @@ def test_touches_of_a_panda_in_mujoco_are_localized(tmp_path):
     assert mujoco.MjSpec
     tree = nd.load_robot("panda", locked=LOCKED)
     surfaces = nd.tools.surfaces("panda", tree)
-    read = touched(tree, [surfaces[name] for name in tree.names], n=4, seed=3)
+    read = touched(tree, [surfaces[name] for name in tree.names], n=2, seed=3)
     plan = nd.plan(tree, sensors(True), outputs=["fx"])
     localizer = nd.tools.ContactLocalizer(nd.Tracker(plan, DT, hypotheses=nd.Hypotheses(rate=0.5)), surfaces)
     y = np.hstack([read.tau, read.base])
