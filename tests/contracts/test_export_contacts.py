@@ -51,14 +51,15 @@ PLANS = {
 plan_of = lru_cache(lambda name: PLANS[name]())
 
 
-@pytest.fixture(params=PLANS)
+@pytest.fixture(scope="module", params=PLANS)
 def planned(request):
     return plan_of(request.param)
 
 
-@pytest.fixture
-def made(planned, tmp_path):
-    return Exported.made(c_export(planned.plans, "it", planned.contact_names, "walker"), tmp_path / "it")
+@pytest.fixture(scope="module")
+def made(planned, tmp_path_factory):
+    export = c_export(planned.plans, "it", planned.contact_names, "walker")
+    return Exported.made(export, tmp_path_factory.mktemp("contacts") / "it")
 
 
 def mask(state):

@@ -56,9 +56,9 @@ def plan():
     return planned()
 
 
-@pytest.fixture
-def made(tmp_path):
-    return Exported.of(planned(), tmp_path / "export", name="it", monitor=True)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return Exported.of(planned(), tmp_path_factory.mktemp("cpp") / "export", name="it", monitor=True)
 
 
 def assert_says_the_same(output: str, plan: nd.Plan) -> None:
