@@ -73,7 +73,8 @@ class BoundStream:
     def numbers(self, values: Sequence[Floats]) -> Floats:
         """Numbers of the record (m, n), from the columns (k of (n,))."""
         parts = zip(self.pieces, self.places, strict=True)
-        return np.concatenate([piece.apply(np.array([values[k] for k in places.tolist()])) for piece, places in parts])
+        made = [piece.apply(np.array([values[k] for k in places.tolist()])) for piece, places in parts]
+        return made[0] if len(made) == 1 else np.concatenate(made)
 
 
 @dataclass(frozen=True, eq=False)

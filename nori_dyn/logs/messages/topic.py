@@ -97,7 +97,10 @@ class Topic:
             MalformedMessage: it is none.
         """
         known = self._layouts.get(len(data), ())
-        return next((each for each in known if each.fits(data)), None) or self._new(data)
+        for each in known:
+            if each.fits(data):
+                return each
+        return self._new(data)
 
     def _decode_alike(self, messages: Sequence[bytes], numbers: Indices, paths: tuple[str, ...]) -> Floats:
         """Decode numbers (paths, n) of messages of one length."""
