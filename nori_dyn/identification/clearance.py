@@ -132,8 +132,8 @@ class Clearance:
             always &= np.isin(np.arange(len(always)), at.pair)
             if not always.any():
                 break
-        said = tuple(dict.fromkeys(self._names(k) for k in np.flatnonzero(always).tolist()))
-        return replace(self, pairs=self.pairs[~always], left_out=said)
+        left_out = tuple(dict.fromkeys(self._names(k) for k in np.flatnonzero(always).tolist()))
+        return replace(self, pairs=self.pairs[~always], left_out=left_out)
 
     def _names(self, pair: int) -> str:
         one, other = (self.names[k] for k in self.pairs[pair])

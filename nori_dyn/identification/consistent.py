@@ -8,7 +8,7 @@ X = L^-1 P L^-T, P_0 = L L^T, the entropic divergence is
 
     d(P || P_0) = tr X - log det X - 4,
 
-whose second-order part is |X - 1|^2 / 2. The solver is told the problem in standard deviations from the solution that
+whose second-order part is |X - 1|^2 / 2. The solver takes the problem in standard deviations from the solution that
 least squares gives with the latter, without constraints: grams and tonnes are alike to it.
 
 Bodies are the robot's links, and a load that they carry.

@@ -276,8 +276,8 @@ class _Estimation:
     def found(self, before: KinematicTree) -> KinematicTree:
         """The robot found, whether bodies can have its inertias or not: their weight is as the logs have it.
 
-        A velocity v of Stribeck's curve, which is taken to first order, is told by v - v_0 times the excess: it is
-        that of now by which one divides.
+        A velocity v of Stribeck's curve, taken to first order, is determined by v - v_0 times the excess: it is that of
+        now by which one divides.
 
         Args:
             before: the robot about which the curve was expanded.
@@ -446,7 +446,7 @@ def logs_of(given: Given, robots: tuple[str, ...]) -> list[tuple[int, Log]]:
     """Logs, with the number of the robot that each is of.
 
     Raises:
-        InputError: of several robots, it is not said which these are of.
+        InputError: of several robots, it is not given which of them these are of.
         UnknownNameError: of a robot that has no other log.
     """
     if not isinstance(given, Mapping):

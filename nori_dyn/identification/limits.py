@@ -275,8 +275,8 @@ def resting_posture(
     best = int(np.argmin(loads.max(axis=1)))
     sizes = [part[best].max(initial=0.0) for part in parts]
     k = int(np.argmax(sizes))
-    said = constraints[k].named(int(np.argmax(parts[k][best])), sizes[k])
+    violated = constraints[k].named(int(np.argmax(parts[k][best])), sizes[k])
     raise InputError(
         f"the limits leave no posture in which robot '{joints.tree.name}' can rest: in the best of {POSTURES}, "
-        f"{said}. Raise its limit, or let the joints move where it is easier."
+        f"{violated}. Raise its limit, or let the joints move where it is easier."
     )

@@ -46,7 +46,7 @@ class LogReader:
 
     Args:
         formulation: the regression; its problem may change later, but not its columns.
-        stage: is told how far it is.
+        stage: receives how far it is.
 
     Raises:
         InputError: the sensors do not determine the motion.

@@ -118,7 +118,7 @@ class MotionSearch:
         Args:
             starts: how many of the best random motions are improved.
             seed: seed of the random motions.
-            progress: is told how far it is.
+            progress: receives how far it is.
         """
         rng, drawn = np.random.default_rng(seed), []
         for k in range(RANDOM):

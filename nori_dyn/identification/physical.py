@@ -146,7 +146,7 @@ def mended_prior(parameters: Parameters) -> tuple[Floats, tuple[str, ...]]:
 
     A model may hold inertias that no distribution of mass has, or links without mass or extent. Nearest to them, in the
     Frobenius norm of the pseudo-inertia about the centre of mass, is one without extent in some direction; it gets a
-    small one, from which it can be told how much larger another is.
+    small one, from which one sees how much larger another is.
     """
     values = parameters.prior.copy()
     mended = []

@@ -341,8 +341,8 @@ class _Forward:
             equation = row.equation
             if not row.is_exact or not isinstance(equation, VariableReading) or equation.key != key:
                 continue
-            said = self._true(row) if equation.value is None else np.array(equation.value)
-            known = _solved(equation.matrix, said)
+            right = self._true(row) if equation.value is None else np.array(equation.value)
+            known = _solved(equation.matrix, right)
             if known and all(values[k] is None for k in known):
                 self._told.add(row.key)  # type: ignore[arg-type]
                 for k, value in known.items():
@@ -454,12 +454,12 @@ def _nothing_said(system: System, parameters: Parameters) -> InputError:
     )
 
 
-def _solved(matrix: Array, said: Array) -> dict[int, Any]:
+def _solved(matrix: Array, right: Array) -> dict[int, Any]:
     """Components of a wrench that exact rows give, and their values; empty where that takes a solution."""
-    if len(matrix) == matrix.shape[1] and all(map(is_zero, said)):
+    if len(matrix) == matrix.shape[1] and all(map(is_zero, right)):
         return dict.fromkeys(range(len(matrix)), 0.0)
     found: dict[int, Any] = {}
-    for row, value in zip(matrix, said, strict=True):
+    for row, value in zip(matrix, right, strict=True):
         (places,) = np.nonzero([not is_zero(x) for x in row])
         if len(places) != 1 or row[places[0]] not in (1.0, -1.0):
             return {}
