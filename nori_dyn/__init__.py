@@ -62,7 +62,7 @@ __version__ = "0.1.0"
 
 
 def _stubbed() -> dict[str, str | None]:
-    """Return where each public name is: the module that the stub imports it from, or None for a module itself."""
+    """Where each public name is: the module that the stub imports it from, or None for a module itself."""
     stub = ast.parse(pkgutil.get_data(__name__, "__init__.pyi") or b"")
     imports = (line for line in stub.body if isinstance(line, ast.ImportFrom))
     return {alias.name: line.module for line in imports for alias in line.names}

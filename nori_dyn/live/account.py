@@ -104,14 +104,14 @@ class Account:
         return self.estimates / self.seconds if self.seconds else 0.0
 
     def wrong(self) -> dict[str, int]:
-        """Return how many messages were wrong, in all streams, by what was: "malformed", "late", ..."""
+        """How many messages were wrong, in all streams, by what was: "malformed", "late", ..."""
         found: Counter[str] = Counter()
         for counts in self.streams.values():
             found.update({name: n for name, n in counts.items() if name != "received"})
         return {name: n for name, n in found.items() if n}
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures; times in seconds."""
+        """The figures; times in seconds."""
         return {
             **attributes(self, "seconds", "messages", "estimates", "rate", "dropped", "overruns", "fell_back"),
             **attributes(self, "skipped", "suspects", "collisions", "streams"),
@@ -121,7 +121,7 @@ class Account:
         }
 
     def line(self, total: Account) -> str:
-        """Return this period in one line, with what has been counted in all."""
+        """This period in one line, with what has been counted in all."""
         words = [f"{total.seconds:.0f} s", f"{number(self.rate, 4)} Hz"]
         if figures := self.latency.figures().items():
             words.append(f"latency {', '.join(f'{name} {number(1e3 * x)}' for name, x in figures)} ms")
@@ -170,7 +170,7 @@ class Account:
 
 
 def _shown(latency: Latency) -> str:
-    """Return p50, p99 and the largest in milliseconds."""
+    """p50, p99 and the largest in milliseconds."""
     return ", ".join(f"{name} {number(1e3 * seconds, 3)} ms" for name, seconds in latency.figures().items())
 
 

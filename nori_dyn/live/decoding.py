@@ -35,7 +35,7 @@ LARGEST = 1 << 18
 
 
 def topics_of(mapping: LogMapping | None, named: Iterable[str] = ()) -> dict[str, str]:
-    """Return the topics to listen to, and the types of their messages.
+    """The topics to listen to, and the types of their messages.
 
     Args:
         mapping: what ties columns to a robot: its topics are those that its columns and streams name.
@@ -65,7 +65,7 @@ def topics_of(mapping: LogMapping | None, named: Iterable[str] = ()) -> dict[str
 
 
 def _kind(topic: str, columns: Sequence[str]) -> str:
-    """Return the type that has such columns.
+    """The type that has such columns.
 
     Raises:
         InputError: none has them, or there are none.

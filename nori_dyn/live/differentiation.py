@@ -46,7 +46,7 @@ class AdaptiveFilter:
         self._t, self._dt, self._held = -np.inf, np.nan, 0
 
     def add(self, t: float, v: Floats, period: float) -> Floats | None:
-        """Return the accelerations (n,) at a sample that comes; None while samples are collected.
+        """The accelerations (n,) at a sample that comes; None while samples are collected.
 
         Args:
             t: its time [s].

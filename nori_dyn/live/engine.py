@@ -161,7 +161,7 @@ class Solving(NamedTuple):
 
 
 def prepared(plans: Plan, options: RunOptions, lag: int = 0) -> Solving:
-    """Return a plan compiled for one sample at a time: one with memory runs as a tracker.
+    """A plan compiled for one sample at a time: one with memory runs as a tracker.
 
     Args:
         plans: the plan.
@@ -266,7 +266,7 @@ class Engine:
         self.why = ""
 
     def tick(self, state: State, t: float) -> LiveEstimate | None:
-        """Return the estimate of the sample at a time; None where there can be none, which is counted."""
+        """The estimate of the sample at a time; None where there can be none, which is counted."""
         try:
             with np.errstate(all="ignore"):  # numbers from the ends of what doubles are: what is not finite is left out
                 return self._ticked(t, state.sample(t), state.period)
@@ -285,7 +285,7 @@ class Engine:
         return None
 
     def _ticked(self, t: float, values: Floats, period: float) -> LiveEstimate:
-        """Return the estimate of a sample.
+        """The estimate of a sample.
 
         Raises:
             LeftOut: a number that is needed is not known.
@@ -353,12 +353,12 @@ class Engine:
                 self.account.sensors[system.weight_names[weight]] += 1
 
     def _given(self, record: SampleRecord) -> Floats:
-        """Return which contacts are closed throughout."""
+        """Which contacts are closed throughout."""
         return np.array([float(name in (self._closed or ())) for name in record.contacts])
 
 
 def _at(names: Sequence[str], which: Booleans) -> str:
-    """Return the names of those that are true."""
+    """The names of those that are true."""
     return ", ".join(names[k] for k in np.flatnonzero(which).tolist())
 
 

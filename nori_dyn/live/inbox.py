@@ -54,7 +54,7 @@ class Inbox:
             self._queue.put(message)
 
     def counted(self) -> tuple[int, Counter[str]]:
-        """Return how many were dropped, and lost by topic, since this was last asked."""
+        """How many were dropped, and lost by topic, since this was last asked."""
         with self._lock:
             found = self.dropped, self.lost
             self.dropped, self.lost = 0, Counter()
@@ -69,7 +69,7 @@ class Inbox:
         self._numbers[topic, publisher] = max(number, before or 0)
 
     def get(self, timeout: float) -> Message | None:
-        """Return the message that has waited the longest; None where none comes in so many seconds."""
+        """The message that has waited the longest; None where none comes in so many seconds."""
         try:
             return self._queue.get(timeout=max(timeout, 0.0))
         except Empty:

@@ -108,7 +108,7 @@ class Publication:
 
 
 def _together(fields: Sequence[Field], names: Collection[str]) -> tuple[Field, ...]:
-    """Return fields, those of some names that follow each other, of one kind, as one: "qd:j1", "qd:j2" as "qd"."""
+    """Fields, those of some names that follow each other, of one kind, as one: "qd:j1", "qd:j2" as "qd"."""
     found: list[Field] = []
     for key, group in groupby(fields, lambda each: _several(each.name) if each.name in names else each):
         own = list(group)
@@ -139,7 +139,7 @@ class _TopicEncoder:
         self._stamps = [np.ndarray(1, dtype, self._data, int(own[0, 0])) for dtype, _, own in layout.groups((STAMP,))]
 
     def message(self, t: float, row: Floats) -> bytes:
-        """Return a message of estimates at a time [s]."""
+        """A message of estimates at a time [s]."""
         values = self._numbers(row).astype(self._dtype)
         self._table[self._bytes] = values.view(np.uint8).reshape(self._bytes.shape)
         for stamp in self._stamps:
@@ -149,7 +149,7 @@ class _TopicEncoder:
 
 
 def diagnostics(account: Account, total: Account, robot: str, waiting_for: str = "") -> bytes:
-    """Return a message in CDR on a period of a live run.
+    """A message in CDR on a period of a live run.
 
     Args:
         account: what was counted in it.
@@ -182,7 +182,7 @@ def diagnostics(account: Account, total: Account, robot: str, waiting_for: str =
 
 
 def _state(account: Account, waiting_for: str) -> tuple[int, str]:
-    """Return the level of a period, and what to say of it."""
+    """The level of a period, and what to say of it."""
     if waiting_for:
         return WARN, f"waiting for {waiting_for}"
     if not account.estimates:
@@ -201,7 +201,7 @@ def _state(account: Account, waiting_for: str) -> tuple[int, str]:
 
 
 def _estimates(account: Account, total: Account) -> dict[str, Any]:
-    """Return figures by name: of the period, and where that is said of all."""
+    """Figures by name: of the period, and where that is said of all."""
     figures: dict[str, Any] = {"rate": f"{account.rate:.1f}"}
     figures |= {f"latency {name} [ms]": f"{1e3 * seconds:.3f}" for name, seconds in account.latency.figures().items()}
     figures |= {f"work {name} [ms]": f"{1e3 * seconds:.3f}" for name, seconds in account.work.figures().items()}

@@ -36,7 +36,7 @@ class Origin:
     publisher: bytes
 
     def attachment(self) -> bytes:
-        """Return the attachment."""
+        """The attachment."""
         return ATTACHMENT.pack(self.number, self.sent, GID_LENGTH, self.publisher)
 
     @staticmethod
@@ -49,23 +49,23 @@ class Origin:
 
 
 def plain_key(topic: str) -> str:
-    """Return the key that zenoh-bridge-ros2dds and plain programs use: "/arm/joint_states" is "arm/joint_states"."""
+    """The key that zenoh-bridge-ros2dds and plain programs use: "/arm/joint_states" is "arm/joint_states"."""
     return topic.strip("/")
 
 
 def ros_key(domain: int, topic: str, kind: str) -> str:
-    """Return the key of a topic in rmw_zenoh."""
+    """The key of a topic in rmw_zenoh."""
     return f"{domain}/{plain_key(topic)}/{type_name(kind)}/{type_hash(kind)}"
 
 
 def ros_keys(domain: int, topic: str) -> str:
-    """Return the expression of all keys of a topic in rmw_zenoh, whatever the type of its messages and its hash."""
+    """The expression of all keys of a topic in rmw_zenoh, whatever the type of its messages and its hash."""
     return f"{domain}/{plain_key(topic)}/*/*"
 
 
 @lru_cache(maxsize=1024)
 def kind_of(key: str) -> str:
-    """Return the type of the messages of a key, "sensor_msgs/msg/JointState"; "" of a plain key."""
+    """The type of the messages of a key, "sensor_msgs/msg/JointState"; "" of a plain key."""
     found = _KEY.fullmatch(key)
     return f"{found['package']}/msg/{found['name']}" if found else ""
 
@@ -78,14 +78,14 @@ def type_name(kind: str) -> str:
 
 @cache
 def type_hash(kind: str) -> str:
-    """Return the hash of the definition of a type: "RIHS01_a13e..."."""
+    """The hash of the definition of a type: "RIHS01_a13e..."."""
     from rosbags.typesys import Stores, get_typestore
 
     return str(get_typestore(Stores.LATEST).hash_rihs01(kind))
 
 
 def node_token(domain: int, session: str, node: str) -> str:
-    """Return the liveliness token of a node: then `ros2 node list` has it.
+    """The liveliness token of a node: then `ros2 node list` has it.
 
     Args:
         domain: the ROS domain.
@@ -96,7 +96,7 @@ def node_token(domain: int, session: str, node: str) -> str:
 
 
 def publisher_token(domain: int, session: str, node: str, number: int, topic: str, kind: str) -> str:
-    """Return the liveliness token of a publisher: then `ros2 topic list` has its topic.
+    """The liveliness token of a publisher: then `ros2 topic list` has its topic.
 
     Args:
         domain: the ROS domain.

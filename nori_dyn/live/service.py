@@ -181,7 +181,7 @@ class Service:
         return tick is not None
 
     def _sent(self, message: Message, due: float) -> int:
-        """Return when a message was published [ns since 1970], as well as that is known."""
+        """When a message was published [ns since 1970], as well as that is known."""
         assert self._state is not None
         if message.sent is not None:
             self.measured_from = "publishing a message"
@@ -227,7 +227,7 @@ class Service:
             self.waiting_for = str(error)
 
     def _bound(self) -> Binding | None:
-        """Return where each number comes from, as far as it is known; None where topics have not been heard.
+        """Where each number comes from, as far as it is known; None where topics have not been heard.
 
         Raises:
             MappingError: what was heard does not fit the mapping.

@@ -45,7 +45,7 @@ class MessageTimes:
     _steps: int = 0
 
     def gap(self, settings: StreamSettings) -> float:
-        """Return how old such numbers may be [s]."""
+        """How old such numbers may be [s]."""
         if settings.gap is not None:
             return settings.gap
         return BRIDGED * self.step if self._steps >= SETTLED else np.inf
@@ -87,7 +87,7 @@ class LiveStream:
         self.counts: Counter[str] = Counter()
 
     def part(self, known: Booleans) -> MessageTimes:
-        """Return the messages that tell the same numbers of the record (m,)."""
+        """The messages that tell the same numbers of the record (m,)."""
         key = known.tobytes()
         if key not in self.parts:
             if len(self.parts) >= PARTS:
@@ -96,7 +96,7 @@ class LiveStream:
         return self.parts[key]
 
     def time(self, values: Floats, arrived: float) -> float:
-        """Return when a message is of [s]: what its clock says, or where that stands still at zero, when it came."""
+        """When a message is of [s]: what its clock says, or where that stands still at zero, when it came."""
         stamp = 0.0 if self.bound.clock is None else float(values[0]) * self.bound.unit
         return (stamp or arrived) - self.bound.settings.delay
 
@@ -168,7 +168,7 @@ class State:
         return self._due(t)
 
     def _due(self, t: float) -> float | None:
-        """Return the time of a sample, where one is due at the time of a message of the reference stream."""
+        """The time of a sample, where one is due at the time of a message of the reference stream."""
         rate = self.binding.rate
         if t <= self.ticked:  # of another publisher, whose clock is behind
             return None
@@ -180,7 +180,7 @@ class State:
         return t
 
     def sample(self, t: float) -> Floats:
-        """Return the numbers of a sample (m,); nan where their stream has been silent for too long."""
+        """The numbers of a sample (m,); nan where their stream has been silent for too long."""
         values = np.where(t - self.heard > self._gaps, np.nan, self.values)
         self.binding.complete(values[:, None])
         return values

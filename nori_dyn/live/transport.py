@@ -56,7 +56,7 @@ class Transport(Protocol):
         """
 
     def advertise(self, topic: str, kind: str) -> Callable[[bytes], None]:
-        """Return a function that publishes the bytes of a message of some type on a topic."""
+        """A function that publishes the bytes of a message of some type on a topic."""
 
     def close(self) -> None:
         """Stop, and let go of what is open."""

@@ -132,7 +132,7 @@ class ZenohTransport:
 
 
 def _opened(zenoh: Any, endpoints: Endpoints) -> Any:
-    """Return a session.
+    """A session.
 
     Raises:
         TransportError: it cannot be opened.

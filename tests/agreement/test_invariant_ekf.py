@@ -19,7 +19,7 @@ TILTS = (np.zeros(3), np.array([np.pi / 3, 0.0, 0.0]))
 
 
 def feet(q: np.ndarray) -> np.ndarray:
-    """Return the positions of the feet in base coordinates (2, 3)."""
+    """The positions of the feet in base coordinates (2, 3)."""
     found = []
     for hip, (roll, pitch, length) in zip(HIPS, q.reshape(2, 3), strict=True):
         x, z = -np.sin(pitch) * length, -np.cos(pitch) * length
@@ -28,7 +28,7 @@ def feet(q: np.ndarray) -> np.ndarray:
 
 
 def off(down: np.ndarray, v: np.ndarray, motion: Sway, k: int) -> tuple[float, float]:
-    """Return by how much gravity's direction and the velocity, in base coordinates, are off [rad, m/s]."""
+    """By how much gravity's direction and the velocity, in base coordinates, are off [rad, m/s]."""
     c = down @ motion.R[k].T @ GRAVITY / (np.linalg.norm(down) * np.linalg.norm(GRAVITY))
     return float(np.arccos(np.clip(c, -1, 1))), float(np.linalg.norm(v - motion.v[k]))
 

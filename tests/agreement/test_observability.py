@@ -32,7 +32,7 @@ HUMANOIDS = {
 
 
 def on_feet(feet: tuple[str, str], *readings: dict) -> SensorSet:
-    """Return (17): accelerations are known, no wrench on the base or elsewhere, and some readings at both feet."""
+    """(17): accelerations are known, no wrench on the base or elsewhere, and some readings at both feet."""
     return sensor_set(
         ACCELERATIONS,
         {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},

@@ -113,7 +113,7 @@ FAMILIES: dict[str, Callable[[Draft], None]] = {
 
 
 def drafted(family: str, seed: list[int]) -> Draft:
-    """Return a draft of a family, whose inertias are drawn from what is known before."""
+    """A draft of a family, whose inertias are drawn from what is known before."""
     rng = np.random.default_rng(seed)
     kinds = ["revolute", "revolute", "prismatic"]
     arm = nd.tools.random_tree(int(rng.integers(2, 5)), int(rng.integers(1 << 30)), kinds)
@@ -127,7 +127,7 @@ def drafted(family: str, seed: list[int]) -> Draft:
 
 
 def log(draft: Draft, real: nd.KinematicTree) -> Log:
-    """Return a log of 10 to 30 s: joints move as sums of three sines, noise of first order is on their torques."""
+    """A log of 10 to 30 s: joints move as sums of three sines, noise of first order is on their torques."""
     rng, nv = draft.rng, draft.arm.nv
     t = DT * np.arange(1000 * int(rng.integers(1, 4)))
     size, phase = 0.5 * rng.normal(size=(3, nv, 1)), rng.uniform(0, 2 * np.pi, size=(3, nv, 1))

@@ -17,25 +17,25 @@ SHORT = 0.05
 
 @pytest.fixture
 def attack_scale(request):
-    """Return how many times as many cases to try as `pytest --all` does."""
+    """How many times as many cases to try as `pytest --all` does."""
     return request.config.getoption("--attack-scale") * (1 if request.config.getoption("--all") else SHORT)
 
 
 @pytest.fixture
 def attack_seed(request):
-    """Return the seed of all that is random."""
+    """The seed of all that is random."""
     return request.config.getoption("--attack-seed")
 
 
 @pytest.fixture
 def attacked(record_property):
-    """Return what counts cases: attacked("files", 100)."""
+    """What counts cases: attacked("files", 100)."""
     return lambda what, n: record_property(COUNTED, (what, n))
 
 
 @pytest.fixture
 def attack_scripts():
-    """Return the folder for scripts that do a failure again."""
+    """The folder for scripts that do a failure again."""
     folder = Path(tempfile.gettempdir()) / "nori_dyn-attack"
     folder.mkdir(exist_ok=True)
     return folder
@@ -43,7 +43,7 @@ def attack_scripts():
 
 @pytest.fixture(scope="session")
 def victims() -> Iterator[Victims]:
-    """Return what starts processes that are killed, or denied the disk."""
+    """What starts processes that are killed, or denied the disk."""
     started = Victims()
     yield started
     started.close()

@@ -37,7 +37,7 @@ class Moving(NamedTuple):
     rates: Extended
 
     def nudged(self, nudge: Callable[[Extended], Extended]) -> Moving:
-        """Return them changed a little, by what changes rows (N, m, 1 + nz)."""
+        """Them changed a little, by what changes rows (N, m, 1 + nz)."""
         return Moving(nudge(self.values[None])[0], nudge(self.rates))
 
 
@@ -66,7 +66,7 @@ def parts(
     readings: Sequence[Reading],
     kinds: Sequence[str],
 ) -> Parts:
-    """Return what the estimate of one state (1, ...) is made of, as it moves along q, then with qd, then with y."""
+    """What the estimate of one state (1, ...) is made of, as it moves along q, then with qd, then with y."""
     moved = _moved(tree, state)
     found = motion_of(tree, moved.q, moved.qd, known, noisy)
     given = list(rows(found, readings, moved))
@@ -84,7 +84,7 @@ def parts(
 
 
 def _moved(tree: KinematicTree, state: States) -> States:
-    """Return one state (1, ...) moved along each freedom of q, then by each number of qd and y, by a complex step."""
+    """One state (1, ...) moved along each freedom of q, then by each number of qd and y, by a complex step."""
     nv, N = tree.nv, 2 * tree.nv + state.y.shape[1]
     q, qd, y = (np.repeat(x.astype(np.clongdouble), N, axis=0) for x in (state.q, state.qd, state.y))
     for joint, part, own in zip(tree.joints, tree.q_slices, tree.v_slices, strict=True):
@@ -96,7 +96,7 @@ def _moved(tree: KinematicTree, state: States) -> States:
 
 
 def _rate(joint: Any, q: Extended, k: int) -> Extended:
-    """Return the rate (nq,) of a joint's coordinates along its freedom k."""
+    """The rate (nq,) of a joint's coordinates along its freedom k."""
     unit = np.eye(joint.nv, dtype=np.longdouble)[k]
     if joint.kind == "spherical":
         return _turning(q, unit)
@@ -108,7 +108,7 @@ def _rate(joint: Any, q: Extended, k: int) -> Extended:
 
 
 def _turning(quaternion: Extended, w: Extended) -> Extended:
-    """Return half the quaternion times (w, 0), w being in the axes of the child."""
+    """Half the quaternion times (w, 0), w being in the axes of the child."""
     v, s = quaternion[:3], quaternion[3]
     return np.append(s * w + np.cross(v, w), -(v @ w)) / 2
 
@@ -119,7 +119,7 @@ def _split(blocks: Sequence[Any]) -> Moving:
 
 
 def _weight_of_rows(tree: KinematicTree, noisy: Sequence[str], readings: Sequence[Reading]) -> NDArray[np.intp]:
-    """Return the number of the weight of each weighed row, in the order of `oracle.rows`."""
+    """The number of the weight of each weighed row, in the order of `oracle.rows`."""
     of_noise = [joint.nv if law == "3tau" else 6 for joint in tree.joints for law in noisy]
     found = [np.full(size, k) for k, size in enumerate(size for size in of_noise if size)]
     count = len(found)
@@ -132,7 +132,7 @@ def _weight_of_rows(tree: KinematicTree, noisy: Sequence[str], readings: Sequenc
 
 
 def derivatives(given: Parts, n_weights: int) -> NDArray[np.float64] | None:
-    """Return the derivatives (n, K + n_weights) of d by the directions, then by the weights; None where singular."""
+    """The derivatives (n, K + n_weights) of d by the directions, then by the weights; None where singular."""
     with mp.workdps(DIGITS):
         zero = mp.mpf(0)
         C, A, V = (_exactly(part.values) for part in (given.exact, given.weighed, given.d))
@@ -160,7 +160,7 @@ def derivatives(given: Parts, n_weights: int) -> NDArray[np.float64] | None:
 
 
 def _product(A: Numbers, x: Numbers) -> Numbers:
-    """Return A x; most of a matrix of rates is zero."""
+    """A x; most of a matrix of rates is zero."""
     found = np.full(len(A), mp.mpf(0))
     for i, k in zip(*A.nonzero(), strict=True):
         found[i] += A[i, k] * x[k]
@@ -168,7 +168,7 @@ def _product(A: Numbers, x: Numbers) -> Numbers:
 
 
 def _exactly(array: Extended) -> Numbers:
-    """Return numbers in extended precision as such of mpmath, exactly: as the sum of two doubles."""
+    """Numbers in extended precision as such of mpmath, exactly: as the sum of two doubles."""
     high = array.astype(np.float64)
     low = (array - high).astype(np.float64)
     found = np.full(array.shape, mp.mpf(0))
@@ -178,7 +178,7 @@ def _exactly(array: Extended) -> Numbers:
 
 
 def _factorised(K: Numbers) -> Callable[[Numbers], Numbers] | None:
-    """Return what solves K x = b for columns b (n, k), by Gaussian elimination with pivoting; None where singular."""
+    """What solves K x = b for columns b (n, k), by Gaussian elimination with pivoting; None where singular."""
     LU, n = K.copy(), len(K)
     order = np.arange(n)
     for k in range(n):

@@ -41,7 +41,7 @@ class Truth:
 
 
 def find_truth(problem: Problem, states: States, nudge: Callable[[Extended], Extended] | None = None) -> Truth:
-    """Return the variables at some states by the oracle; `nudge` changes the rows (N, rows, 1 + nz) before."""
+    """The variables at some states by the oracle; `nudge` changes the rows (N, rows, 1 + nz) before."""
     found = motion_of(problem.tree, states.q, states.qd, problem.known, problem.noisy)
     given = rows(found, problem.readings, states)
     z = solve([row if nudge is None else Row(nudge(row.values), row.weights) for row in given])
@@ -62,12 +62,12 @@ def find_truth(problem: Problem, states: States, nudge: Callable[[Extended], Ext
 
 
 def errors(truth: Truth, d: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest error of each state (N,), relative to what each number is measured by."""
+    """The largest error of each state (N,), relative to what each number is measured by."""
     return np.max(np.abs(d - truth.d) / truth.size, axis=1).astype(float)
 
 
 def explained(problem: Problem, states: States, seed: int) -> NDArray[np.float64]:
-    """Return how far an estimate may be off (N,): how far the truth itself moves when data or rows change."""
+    """How far an estimate may be off (N,): how far the truth itself moves when data or rows change."""
     here, largest = find_truth(problem, states), np.zeros(len(states.q))
     for other, moved, nudge in nudged_problems(problem, states, NUDGES, seed):
         there = find_truth(other, moved, nudge)

@@ -54,7 +54,7 @@ def pick(draw: st.DrawFn, options: Any) -> Any:
 
 
 def often(draw: st.DrawFn, one_in: int) -> bool:
-    """Return whether to do what is done once in so many times; the simplest case is not to."""
+    """Whether to do what is done once in so many times; the simplest case is not to."""
     return draw(st.integers(0, one_in - 1)) == one_in - 1
 
 
@@ -66,7 +66,7 @@ def times(draw: st.DrawFn) -> range:
 
 
 def damaged_data(draw: st.DrawFn, data: Any) -> Any:
-    """Return lists and mappings with a few things in them deleted, doubled, swapped, nested, renamed or replaced."""
+    """Lists and mappings with a few things in them deleted, doubled, swapped, nested, renamed or replaced."""
     data = copy.deepcopy(data)
     for _ in times(draw):
         place, key = _somewhere(draw, data)
@@ -96,7 +96,7 @@ def damaged_data(draw: st.DrawFn, data: Any) -> Any:
 
 
 def _somewhere(draw: st.DrawFn, data: Any) -> tuple[Any, Any]:
-    """Return a list or mapping in data, and an index or key of it; None where data is neither."""
+    """A list or mapping in data, and an index or key of it; None where data is neither."""
     place = key = None
     while isinstance(data, list | dict) and data:
         keys = list(data) if isinstance(data, dict) else range(len(data))
@@ -123,7 +123,7 @@ def _other_number(draw: st.DrawFn, value: Any) -> Any:
 
 
 def damaged_xml(draw: st.DrawFn, text: str) -> bytes:
-    """Return an XML file with a few elements and attributes changed, and now and then with what XML can do besides."""
+    """An XML file with a few elements and attributes changed, and now and then with what XML can do besides."""
     root = etree.fromstring(text.encode(), etree.XMLParser(remove_blank_text=True))
     for _ in times(draw):
         elements = list(root.iter(etree.Element))
@@ -189,7 +189,7 @@ def _with_xml_tricks(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 def damaged_text(draw: st.DrawFn, text: str, separators: str) -> str:
-    """Return text with a few lines and words deleted, doubled, swapped or replaced."""
+    """Text with a few lines and words deleted, doubled, swapped or replaced."""
     for _ in times(draw):
         lines = text.split("\n")
         k, j = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
@@ -213,7 +213,7 @@ def _damaged_line(draw: st.DrawFn, line: str, separators: str) -> str:
 
 
 def yaml_tricks() -> tuple[str, ...]:
-    """Return what YAML can do besides: tags, aliases, bombs, types of its own."""
+    """What YAML can do besides: tags, aliases, bombs, types of its own."""
     bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
     )
@@ -257,7 +257,7 @@ def yaml_tricks() -> tuple[str, ...]:
 
 
 def damaged_npz(draw: st.DrawFn, arrays: dict[str, np.ndarray[Any, Any]]) -> bytes:
-    """Return an NPZ file with arrays of other types, shapes, names and headers."""
+    """An NPZ file with arrays of other types, shapes, names and headers."""
     arrays = dict(arrays)
     for _ in times(draw):
         if not arrays:
@@ -312,7 +312,7 @@ def _npy(draw: st.DrawFn, array: np.ndarray[Any, Any]) -> bytes:
 
 
 def pickled() -> bytes:
-    """Return a pickle that makes the canary."""
+    """A pickle that makes the canary."""
     return pickle.dumps(Payload())
 
 
@@ -320,7 +320,7 @@ def pickled() -> bytes:
 
 
 def damaged_bytes(draw: st.DrawFn, content: bytes) -> bytes:
-    """Return a file cut short, with other bytes, in another encoding, or empty."""
+    """A file cut short, with other bytes, in another encoding, or empty."""
     action = draw(st.integers(0, 7))
     at = draw(st.integers(0, max(len(content) - 1, 0)))
     if action == 0:

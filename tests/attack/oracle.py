@@ -121,7 +121,7 @@ def _read(found: AffineMotion, reading: Reading) -> Extended:
 
 
 def _rotation(rpy: Sequence[float]) -> Extended:
-    """Return R = Rz(yaw) Ry(pitch) Rx(roll); a quarter turn is exact, as it is in configs."""
+    """R = Rz(yaw) Ry(pitch) Rx(roll); a quarter turn is exact, as it is in configs."""
     x, y, z = np.eye(3)
     R = np.eye(3, dtype=np.longdouble)
     for axis, angle in zip((z, y, x), rpy[::-1], strict=True):
@@ -130,7 +130,7 @@ def _rotation(rpy: Sequence[float]) -> Extended:
 
 
 def solve(found: Sequence[Row]) -> Extended:
-    """Return the z (N, nz) that minimises the weighed rows where the exact ones hold."""
+    """The z (N, nz) that minimises the weighed rows where the exact ones hold."""
     none = found[0].values[:, :0]
     exact = np.concatenate([row.values for row in found if row.weights is None] or [none], axis=1)
     soft = np.concatenate([row.values for row in found if row.weights is not None] or [none], axis=1)

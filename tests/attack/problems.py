@@ -42,7 +42,7 @@ class Draft:
     dynamics: dict[str, float] = field(default_factory=dict)
 
     def chance(self, share: float) -> bool:
-        """Return True in a share of the cases."""
+        """True in a share of the cases."""
         return bool(self.rng.random() < share)
 
     def read(
@@ -223,7 +223,7 @@ class Problem:
         return bool(self.noisy) or any(not reading.is_exact for reading in self.readings)
 
     def states(self, n: int, seed: int, n_weights: int, ny: int) -> States:
-        """Return n states: poses at random and near singular ones, readings that fit or do not, any weights."""
+        """N states: poses at random and near singular ones, readings that fit or do not, any weights."""
         rng = np.random.default_rng([self.seed, seed])
         tree = self.tree
         q = np.array([_pose(tree, rng) for _ in range(n)])
@@ -238,7 +238,7 @@ class Problem:
 
 
 def _pose(tree: KinematicTree, rng: np.random.Generator) -> np.ndarray:
-    """Return a random configuration, often near one where axes are parallel or arms are straight."""
+    """A random configuration, often near one where axes are parallel or arms are straight."""
     q = tree.random_configuration(rng)
     if rng.random() < 0.5:
         for joint, part in zip(tree.joints, tree.q_slices, strict=True):
@@ -249,7 +249,7 @@ def _pose(tree: KinematicTree, rng: np.random.Generator) -> np.ndarray:
 
 
 def draw(seed: int, family: str | None = None, decades: float = 0.0) -> Problem:
-    """Return a random problem; it may be one that cannot be planned, whose error is then the answer.
+    """A random problem; it may be one that cannot be planned, whose error is then the answer.
 
     Args:
         seed: what it is drawn from.
@@ -273,7 +273,7 @@ def draw(seed: int, family: str | None = None, decades: float = 0.0) -> Problem:
 
 
 def _tree(rng: np.random.Generator, n: int) -> KinematicTree:
-    """Return a random tree: joints of every kind, masses over up to twelve decades, some links without any."""
+    """A random tree: joints of every kind, masses over up to twelve decades, some links without any."""
     kinds = ("revolute",) if rng.random() < 0.5 else KINDS
     tree = random_tree(n, int(rng.integers(2**31)), kinds, aligned=0.7)
     I = tree.I.copy()

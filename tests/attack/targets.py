@@ -60,7 +60,7 @@ class Target(NamedTuple):
 
 
 def now_and_then(path: Path, one_in: int) -> bool:
-    """Return whether a file is one of the few with which more is done; it depends on the file alone."""
+    """Whether a file is one of the few with which more is done; it depends on the file alone."""
     return zlib.crc32(path.read_bytes()) % one_in == 0
 
 
@@ -242,7 +242,7 @@ def arm_plan() -> nd.Plan:
 
 @lru_cache
 def compiled_entry(ending: str) -> bytes:
-    """Return the content of a file that a compiled plan leaves in the cache."""
+    """The content of a file that a compiled plan leaves in the cache."""
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, {CACHE_VARIABLE: folder}):
         arm_plan().solver()
         return next((path.read_bytes() for path in Path(folder).rglob(f"*{ending}")), b"no compiler here")
@@ -303,7 +303,7 @@ def use_log(path: Path) -> object:
 
 @lru_cache
 def recorded_entry(ending: str) -> bytes:
-    """Return the content of a log of a format."""
+    """The content of a log of a format."""
     labels = tuple(f"{kind}:{joint}" for kind in ("q", "qd") for joint in ("shoulder", "elbow"))
     fields = (Field("tau", (4,), labels, ("N m",) * 4, "tau"), Field("fx", (2, 3), tuple("abcdef"), ("N",) * 6))
     rng = np.random.default_rng(1)

@@ -73,7 +73,7 @@ class Case:
 
     @staticmethod
     def of(seed: int, family: str, n: int) -> "Case | None":
-        """Return a random case; None where the sensors do not suffice."""
+        """A random case; None where the sensors do not suffice."""
         problem = draw(seed, family, SIGMAS)
         plan = planned(problem)
         if plan is None:
@@ -91,20 +91,20 @@ class Case:
         return ("q", "qd", "y", "weights") if self.plan.system.is_weighted else ("q", "qd", "y")
 
     def state(self, k: int) -> list[Floats]:
-        """Return the inputs at a state."""
+        """The inputs at a state."""
         return [x[k] for x in self.states][: len(self.names)]
 
     def parts(self, k: int) -> Parts:
-        """Return what the oracle makes of a state."""
+        """What the oracle makes of a state."""
         problem = self.problem
         return parts(problem.tree, self.states[k : k + 1], problem.known, problem.noisy, problem.readings, KINDS)
 
     def right(self, given: Parts) -> Floats | None:
-        """Return the derivatives of all variables (n, n_directions); None where there are none."""
+        """The derivatives of all variables (n, n_directions); None where there are none."""
         return derivatives(given, self.plan.system.n_weights if self.plan.system.is_weighted else 0)
 
     def sizes(self, k: int) -> Floats:
-        """Return the natural size of each variable (n,), none below a share of the largest of its kind."""
+        """The natural size of each variable (n,), none below a share of the largest of its kind."""
         size = self.truth.size[k].astype(float)
         motions = np.repeat([kind in MOTIONS for kind in KINDS], [len(self._of(kind)) for kind in KINDS])
         for kind in (motions, ~motions):
@@ -112,7 +112,7 @@ class Case:
         return size
 
     def rows(self) -> NDArray[np.intp]:
-        """Return which variables are derived, in the order of the outputs."""
+        """Which variables are derived, in the order of the outputs."""
         return np.concatenate([self._of(kind) for kind in self.outputs])
 
     def _of(self, kind: str) -> NDArray[np.intp]:
@@ -122,7 +122,7 @@ class Case:
         return np.arange(first, first + sizes[KINDS.index(kind)])
 
     def errors(self, k: int, found: Floats, right: Floats) -> Floats:
-        """Return how far each column of derivatives (n_rows, n_directions) is off, as a share of its size."""
+        """How far each column of derivatives (n_rows, n_directions) is off, as a share of its size."""
         size, rows = self.sizes(k)[:, None], self.rows()
         whole = np.abs(right / size).max(axis=0)
         columns = np.maximum(np.abs(right / size)[rows].max(axis=0), LIGHTEST * np.where(whole > ZERO, whole, 1.0))
@@ -133,7 +133,7 @@ class Case:
         return np.where(off > 0, off / np.where(columns > 0, columns, np.finfo(float).tiny), 0.0)
 
     def explained(self, k: int) -> Floats:
-        """Return how far each column may be off: how far the truth moves when data or rows change by rounding."""
+        """How far each column may be off: how far the truth moves when data or rows change by rounding."""
         here = self.right(self.parts(k))
         assert here is not None
         largest = np.zeros(here.shape[1])
@@ -150,7 +150,7 @@ class Case:
 
 
 def arrays(found, n_outputs: int) -> Floats:
-    """Return derivatives as they are returned, all outputs by the first input first, as (n_rows, n_directions)."""
+    """Derivatives as they are returned, all outputs by the first input first, as (n_rows, n_directions)."""
     each = [array.reshape(-1, array.shape[-1]) for array in found]
     return np.concatenate([np.concatenate(each[k : k + n_outputs]) for k in range(0, len(each), n_outputs)], axis=1)
 

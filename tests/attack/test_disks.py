@@ -144,7 +144,7 @@ USUAL = "solve, csv", "solve, h5", "plan"
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory) -> Path:
-    """Return a folder with what is read."""
+    """A folder with what is read."""
     folder = tmp_path_factory.mktemp("given")
     for name, text in {"touch.yaml": CONTACTS, "observer.yaml": OBSERVER, "candidates.yaml": CANDIDATES}.items():
         (folder / name).write_text(text)
@@ -171,7 +171,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def content(folder: Path, name: str) -> object:
-    """Return what a file, or a folder, says; of logs the numbers: they hold times and names of their own, too."""
+    """What a file, or a folder, says; of logs the numbers: they hold times and names of their own, too."""
     path = folder / name
     if path.suffix == ".rrd":
         return Recording(path).columns.keys()
@@ -199,7 +199,7 @@ def disk_of(pages: int, folder: Path) -> Iterator[bool]:
 
 @pytest.fixture(scope="module")
 def kinds(tmp_path_factory) -> tuple[str, ...]:
-    """Return how the disk can be denied here."""
+    """How the disk can be denied here."""
     with disk_of(1, tmp_path_factory.mktemp("disk")) as is_mounted:
         return KINDS if is_mounted else KINDS[:-1]
 

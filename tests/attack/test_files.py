@@ -82,7 +82,7 @@ def limits():
 
 
 def outcome(target, path):
-    """Return "answered" or "refused".
+    """One of "answered" and "refused".
 
     Raises:
         AssertionError: code was run, or what a file must not reach came out of it.

@@ -227,7 +227,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def in_a_process(path: Path) -> dict[str, Any]:
-    """Return what comes of reading a log in a child, which may crash.
+    """What comes of reading a log in a child, which may crash.
 
     Raises:
         AssertionError: it did, or ended with an error that is not ours.

@@ -44,7 +44,7 @@ again("{family}", seed={seed}, logs={logs})
 
 
 def identified(draft: Draft, folder: Path) -> nd.results.Identification:
-    """Return what the logs of a draft tell."""
+    """What the logs of a draft tell."""
     paths: dict[bool, list[Path]] = {False: [], True: []}
     for k, (real, is_loaded) in enumerate(draft.logs):
         paths[is_loaded].append(folder / f"{k}.npz")
@@ -54,7 +54,7 @@ def identified(draft: Draft, folder: Path) -> nd.results.Identification:
 
 
 def off(draft: Draft, found: nd.results.Identification) -> dict[str, list[float]]:
-    """Return the errors of the combinations, and of the parameters, that are told, in deviations."""
+    """The errors of the combinations, and of the parameters, that are told, in deviations."""
     truth = {each.name: draft.truth.get(each.name, each.before) for each in found.estimates}
     own = found.base.G @ np.array([truth[name] for name in found.parameters.names])
     combined = zip(found.combinations, own, strict=True)
@@ -134,7 +134,7 @@ def test_known_values_are_those_of_a_body_or_refused(tmp_path, attack_scale, att
 
 
 def margins(model: Floats, known: dict[int, float]) -> tuple[float, float]:
-    """Return by how much a body has known values, and by how much at most any has that is not more than LARGE.
+    """By how much a body has known values, and by how much at most any has that is not more than LARGE.
 
     The margin is the least eigenvalue of the pseudo-inertia X relative to a model's, 1 at most. What CVXPY says is not
     believed: of the primal solution it is computed from the body itself; and the dual one gives a matrix Y, of which

@@ -46,14 +46,14 @@ again(seed={seed}, family="{family}", entry="{entry}", backend="{backend}", stat
 
 
 def by_batch(plan: Plan, solver: Solver, states: States) -> Floats:
-    """Return d (N, size) of all states, nan where it is refused."""
+    """d (N, size) of all states, nan where it is refused."""
     weights = states.weights if plan.system.is_weighted else None
     batch = solver.solve_batch(states.q, states.qd, states.y, weights, singular="nan")
     return np.concatenate([batch[kind].reshape(len(states.q), -1) for kind in KINDS], axis=1)
 
 
 def by_solve(plan: Plan, solver: Solver, states: States) -> Floats:
-    """Return the same of states one by one."""
+    """The same of states one by one."""
     found = []
     for q, qd, y, weights in zip(*states, strict=True):
         try:
@@ -65,7 +65,7 @@ def by_solve(plan: Plan, solver: Solver, states: States) -> Floats:
 
 
 def by_tick(plan: Plan, solver: Solver, states: States) -> Floats:
-    """Return the same of ticks."""
+    """The same of ticks."""
     found = []
     for state in zip(*states, strict=True):
         for name, value in zip(("q", "qd", "y", "weights"), state, strict=True):
@@ -78,7 +78,7 @@ def by_tick(plan: Plan, solver: Solver, states: States) -> Floats:
 
 
 def by_export(plan: Plan, _: Solver, states: States) -> Floats:
-    """Return the same of exported C."""
+    """The same of exported C."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         made = Exported.of(plan, Path(folder))
@@ -103,12 +103,12 @@ EXPORTED = ("standing", "held")
 
 
 def backends() -> list[str]:
-    """Return the backends that run here."""
+    """The backends that run here."""
     return ["native"] * (find_compiler() is not None) + ["numpy"] + ["umfpack"] * has_umfpack()
 
 
 def planned(problem: Problem) -> Plan | None:
-    """Return the plan of a problem; None where its sensors do not suffice."""
+    """The plan of a problem; None where its sensors do not suffice."""
     try:
         return nd.plan(nd.System(problem.tree, problem.sensors))
     except NoriError:
@@ -131,7 +131,7 @@ def judged(problem: Problem, states: States, truth: Truth, d: Floats) -> Iterato
 
 
 def normalised(problem: Problem, states: States) -> States:
-    """Return states with quaternions of unit length, as a tick needs them."""
+    """States with quaternions of unit length, as a tick needs them."""
     return states._replace(q=problem.tree.normalised(states.q))
 
 

@@ -50,7 +50,7 @@ class Place(NamedTuple):
         return victims.run(commands, self.folder / "cache", *injuries)
 
     def files(self) -> dict[str, bytes]:
-        """Return what is there, by name, but what is not yet under its name, or a part of what is to go on."""
+        """What is there, by name, but what is not yet under its name, or a part of what is to go on."""
         found = {path.relative_to(self.folder): path for path in self.folder.rglob("*") if path.is_file()}
         is_partial = {name: any(part.startswith(PARTIAL) for part in name.parts) for name in found}
         return {str(name): path.read_bytes() for name, path in found.items() if not is_partial[name]}
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
 @pytest.fixture(scope="module")
 def whole(victims, tmp_path_factory):
-    """Return what a process makes that nothing happens to, and how long its way is."""
+    """What a process makes that nothing happens to, and how long its way is."""
     place = Place(tmp_path_factory.mktemp("whole"))
     (outcome,) = place.run(victims)
     assert outcome.code == 0, outcome.text
@@ -71,7 +71,7 @@ METADATA, DIGEST = ".csv-metadata.json", "nori_dyn:sha256"
 
 
 def somewhere(rng: random.Random, kind: str, way: Outcome, largest: int) -> Injury:
-    """Return an injury at a random point of the way; bytes are spread over the sizes of all files."""
+    """An injury at a random point of the way; bytes are spread over the sizes of all files."""
     ends = {"kill at line": way.lines, "fail at write": way.writes, "fail from write": way.writes}
     return Injury(kind, rng.randint(1, ends[kind]) if kind in ends else int(largest ** rng.random()))
 
@@ -104,7 +104,7 @@ def check_export(place: Place, whole: dict[str, bytes], before: dict[str, bytes]
 
 
 def _is_same(name: str, content: bytes, whole: bytes) -> bool:
-    """Return whether a file is as it is to be; numbers need not agree to the last bit, as where nothing is compiled.
+    """Whether a file is as it is to be; numbers need not agree to the last bit, as where nothing is compiled.
 
     A record of the cache is whole by its seal: it may be one of before the first batch.
     """

@@ -107,7 +107,7 @@ def plan(name: str) -> nd.Plan:
 
 
 def moved(case: Case) -> Moved:
-    """Return a smooth motion about the middle of each joint's range, and Pinocchio's torques."""
+    """A smooth motion about the middle of each joint's range, and Pinocchio's torques."""
     tree, model = arm(case.robot), pinocchio_model(ROBOTS[case.robot])
     rng = np.random.default_rng(case.seed)
     dt, n = rng.choice([0.002, 0.005, 0.01]), int(rng.integers(400, 1200))
@@ -169,7 +169,7 @@ WAYS = {"as it is": as_it_is, "by a draft": by_a_draft, "identified": identified
 
 
 def judged(case: Case, way: str, path: Path) -> str:
-    """Return "right", "doubted" or "refused".
+    """One of "right", "doubted" or "refused".
 
     Raises:
         AssertionError: it is wrong, and nothing is said, or not of what.

@@ -165,7 +165,7 @@ def running(tmp_path_factory):
 
 @lru_cache(maxsize=8)
 def ticks(name: str) -> list[tuple[float, dict[str, Any], tuple[str, ...]]]:
-    """Return 160 ticks, each a time, inputs, and the contacts that are closed.
+    """160 ticks, each a time, inputs, and the contacts that are closed.
 
     A motion with noise: the time varies, readings are missing, some are no numbers, and there is a gap.
     """

@@ -7,7 +7,7 @@ from tests.compilers import WIDTHS, compile_for
 
 @pytest.fixture(params=["numpy", *WIDTHS], ids=str)
 def every_backend(request, monkeypatch) -> str:
-    """Return the name of a backend, of which that in C is compiled for vectors of two, four and eight doubles."""
+    """The name of a backend, of which that in C is compiled for vectors of two, four and eight doubles."""
     if request.param == "numpy":
         return "numpy"
     compile_for(request.param, monkeypatch)

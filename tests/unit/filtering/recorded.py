@@ -19,25 +19,25 @@ SPEED = {"of": "qd", "rate": "qdd", "noise": 0.02, "walk": 0.01}
 
 
 def remembering(*measurements, memory, **more):
-    """Return sensors of which some things persist."""
+    """Sensors of which some things persist."""
     return sensor_set(*measurements, name="arm", memory=memory, **more)
 
 
 def sensors(**memory):
-    """Return torque sensors with offsets, of which some things persist."""
+    """Torque sensors with offsets, of which some things persist."""
     known = {"speed": SPEED, "offsets": {"of": "offset", "walk": 0.5}} | memory
     return remembering(TORQUES, UNLOADED, memory={k: v for k, v in known.items() if v is not None})
 
 
 def felt(*others):
-    """Return sensors of the push on a link that lasts: nothing is known of it at first."""
+    """Sensors of the push on a link that lasts: nothing is known of it at first."""
     force = {"type": "external_wrench", "links": ["link1"], "sigma": 1.0}
     unloaded = UNLOADED | {"links": ["link2"]}
     return remembering(force, *others, unloaded, ACCELERATIONS, memory={"push": {"of": "fx:link1", "walk": 0.1}})
 
 
 def planned(set_of=None, tree=TREE, outputs=("qdd", "tau")):
-    """Return a plan of an arm with memory."""
+    """A plan of an arm with memory."""
     return nd.plan(nd.System(tree, set_of or sensors()), outputs=list(outputs))
 
 
@@ -57,7 +57,7 @@ class Ticks:
 
 
 def recorded(system, n, seed, steps=None):
-    """Return ticks with motions and readings that have nothing to do with each other: algebra minds not."""
+    """Ticks with motions and readings that have nothing to do with each other: algebra minds not."""
     rng, tree = np.random.default_rng(seed), system.tree
     steps = DT * rng.uniform(0.5, 2, n) if steps is None else np.asarray(steps)
     Q = tree.random_configurations(1, rng)[0] + rng.normal(0, 0.1, (n, tree.nq)).cumsum(axis=0)
@@ -65,13 +65,13 @@ def recorded(system, n, seed, steps=None):
 
 
 def by_least_squares(system, T, Q, Qd, Y, gap=np.inf, weights=None):
-    """Return the mean (N, n_d) and covariance (N, n_d, n_d) of all d; see `by_least_squares_of`."""
+    """The mean (N, n_d) and covariance (N, n_d, n_d) of all d; see `by_least_squares_of`."""
     mean, covariance = by_least_squares_of([system] * len(T), T, Q, Qd, Y, gap, weights)
     return np.array(mean), np.array(covariance)
 
 
 def by_least_squares_of(systems, T, Q, Qd, Y, gap=np.inf, weights=None, turns=None):
-    """Return the means and covariances of all d of each tick, by one dense least-squares problem.
+    """The means and covariances of all d of each tick, by one dense least-squares problem.
 
     The rows are those of `System.D` and `System.b` at each tick: those that hold exactly leave d = d_0 + B c, the
     others are weighed; those of what is known at first stand there once; and between two ticks stand the laws of what
@@ -133,5 +133,5 @@ def by_least_squares_of(systems, T, Q, Qd, Y, gap=np.inf, weights=None, turns=No
 
 
 def columns(system, name):
-    """Return the columns of d of a kind, "qdd", or of a variable."""
+    """The columns of d of a kind, "qdd", or of a variable."""
     return [k for v in system.variables if name in (v.kind, v.name) for k in range(v.slice.start, v.slice.stop)]

@@ -51,7 +51,7 @@ def stepping(slip: float | None = None) -> nd.Plan:
 
 
 def read(motion: Sway, k: int, rng: np.random.Generator | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return q and qd, whose entries of the root are no numbers, and the readings."""
+    """q and qd, whose entries of the root are no numbers, and the readings."""
     noise = (lambda name, n: SIGMA[name] * rng.normal(size=n)) if rng else (lambda name, n: np.zeros(n))
     y = [motion.acc[k] + noise("acc", 3), motion.w[k] + BIAS + noise("gyro", 3), noise("standing", 6)]
     return np.append(np.full(7, np.nan), motion.q[k]), np.append(np.full(6, np.nan), motion.qd[k]), np.concatenate(y)
@@ -65,13 +65,13 @@ def tick(tracker: nd.Tracker, motion: Sway, k: int, rng: np.random.Generator, dt
 
 
 def elsewhere(motion: Sway, more: float) -> Sway:
-    """Return a motion where gravity is larger by some m/s^2."""
+    """A motion where gravity is larger by some m/s^2."""
     down = np.array([0.0, 0.0, -1.0])
     return motion._replace(acc=motion.acc - more * motion.R.transpose(0, 2, 1) @ down, gravity=GRAVITY + more * down)
 
 
 def error(base: BaseEstimate, motion: Sway, k: int) -> np.ndarray:
-    """Return by how much velocity, gravity and angular velocity are off (9,)."""
+    """By how much velocity, gravity and angular velocity are off (9,)."""
     true = motion.v[k], motion.R[k].T @ motion.gravity, motion.w[k]
     return np.concatenate([base.velocity, base.gravity, base.angular_velocity]) - np.concatenate(true)
 
@@ -231,7 +231,7 @@ def test_sensors_that_suffice_are_told():
 
 
 def run_of(n: int, tilt: np.ndarray, seed: int, dt: float = DT) -> tuple[Sway, tuple[np.ndarray, ...]]:
-    """Return a motion, and its times, q, qd and readings."""
+    """A motion, and its times, q, qd and readings."""
     motion, rng = sway(dt * np.arange(n), tilt, seed), np.random.default_rng(seed)
     ticks = [read(motion, k, rng) for k in range(n)]
     return motion, (dt * np.arange(n), *(np.array(each) for each in zip(*ticks, strict=True)))

@@ -63,7 +63,7 @@ def arm() -> tuple[KinematicTree, mujoco.MjModel]:
 
 @lru_cache(maxsize=4)
 def motion(N: int, pushed: bool, seed: int) -> dict[str, np.ndarray]:
-    """Return what an arm that sways reads, with noise, and MuJoCo's masses and bias forces."""
+    """What an arm that sways reads, with noise, and MuJoCo's masses and bias forces."""
     _, model = arm()
     data, rng = mujoco.MjData(model), np.random.default_rng(seed)
     found: dict[str, Any] = {key: np.zeros((N, model.nv)) for key in ("q", "qd", "tau", "bias")}
@@ -93,13 +93,13 @@ def observer(**memory: Any) -> Filter:
 
 
 def statistics(data: dict[str, np.ndarray], detector: CollisionDetector) -> tuple[np.ndarray, np.ndarray]:
-    """Return the statistics (N,), and where collisions begin (N,)."""
+    """The statistics (N,), and where collisions begin (N,)."""
     steps = [detector.step(q, qd, tau) for q, qd, tau in zip(data["q"], data["qd"], data["tau"], strict=True)]
     return np.array([step.statistic for step in steps]), np.array([step.begins for step in steps])
 
 
 def residuals(data: dict[str, np.ndarray], gain: float) -> np.ndarray:
-    """Return those of a first-order momentum observer (N, nv): De Luca et al. (2006)."""
+    """Those of a first-order momentum observer (N, nv): De Luca et al. (2006)."""
     gained = np.einsum("kij,kj->ki", data["M"][:-1], np.diff(data["qd"], axis=0)) / DT
     outside = gained - (data["tau"] - data["bias"])[:-1]
     b = 1 - np.exp(-gain * DT)
@@ -108,7 +108,7 @@ def residuals(data: dict[str, np.ndarray], gain: float) -> np.ndarray:
 
 
 def delays(exceeds: np.ndarray) -> np.ndarray:
-    """Return how many ticks after each push begins it is seen; its length where it is not."""
+    """How many ticks after each push begins it is seen; its length where it is not."""
     parts = exceeds.reshape(-1, PERIOD)[:, PERIOD - LENGTH :]
     return np.where(parts.any(axis=1), parts.argmax(axis=1), LENGTH)
 

@@ -34,7 +34,7 @@ STATES = {
 
 
 def sensors(name: str) -> SensorSet:
-    """Return what a robot that walks reads: torques, an IMU, speeds; force-torque sensors in the ankles of a biped."""
+    """What a robot that walks reads: torques, an IMU, speeds; force-torque sensors in the ankles of a biped."""
     record = walk(name)
     joints = list(record.tree.joint_names[1:])
     feet = list(record.feet)
@@ -75,7 +75,7 @@ def recogniser(name: str, reach: int | None = None) -> Recogniser:
 
 
 def readings(record: Walk, offsets: np.ndarray | None, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return speeds (N, nv) and readings (N, ny) with noise."""
+    """Speeds (N, nv) and readings (N, ny) with noise."""
     rng, N, name = np.random.default_rng(seed), record.n, record.tree.name
     spread = np.array([*BASE_NOISE, *[SPEED_NOISE] * (record.tree.nv - 6)])
     qd = record.qd + rng.normal(size=record.qd.shape) * spread
@@ -88,7 +88,7 @@ def readings(record: Walk, offsets: np.ndarray | None, seed: int = 0) -> tuple[n
 
 
 def run(name: str, parts: list[range], offsets: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """Return the ranks of the true states, and how near switches the ticks are, over parts of a record."""
+    """The ranks of the true states, and how near switches the ticks are, over parts of a record."""
     record, of = walk(name), recogniser(name)
     of.reset()
     qd, y = readings(record, offsets)
@@ -152,7 +152,7 @@ WHEEL_NOISE = {"tau": 0.3, "qdd": 0.2, "qd": 0.1}
 
 
 def wheel(**options: Any) -> Recogniser:
-    """Return a wheel about a vertical axis that a brake may hold."""
+    """A wheel about a vertical axis that a brake may hold."""
     states = options.pop("states", [("brake",), ()])
     options = {"backend": "numpy"} | options
     return recogniser_of(autotree(1), braked(**WHEEL_NOISE), states, 0.01, ["fx"], **options)

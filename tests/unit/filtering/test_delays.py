@@ -12,7 +12,7 @@ ARM = nd.autotree(1)
 
 
 def walking(walk, sigma, **more):
-    """Return a torque sensor with an offset that walks, on a joint whose acceleration is known."""
+    """A torque sensor with an offset that walks, on a joint whose acceleration is known."""
     torque = TORQUES | {"sigma": sigma, "offset": {"sigma": 5}}
     return remembering(torque, UNLOADED, ACCELERATIONS, memory={"offsets": {"of": "offset", "walk": walk, **more}})
 

@@ -156,7 +156,7 @@ def test_what_cannot_be_filtered_is_told(entries, options, message):
 
 
 def pushed(sigma):
-    """Return the system of a push on a link, of which the torques of two joints tell two numbers."""
+    """The system of a push on a link, of which the torques of two joints tell two numbers."""
     known = {} if sigma is None else {"sigma": sigma}
     return system(ACCELERATIONS, NOISY_TORQUES, UNPUSHED, memory={"push": {"of": "fx:link2", "walk": 1.0, **known}})
 

@@ -37,7 +37,7 @@ def native(name: str, reach: int | None = None, width: int = 8) -> Recogniser:
 
 
 def by_numpy(of: Recogniser) -> Recogniser:
-    """Return the tracker with the same rows of each tick, judged by NumPy."""
+    """The tracker with the same rows of each tick, judged by NumPy."""
     steps = copy(steps_of(of))
     steps.values, steps.is_native = steps.values.copy(), False
     steps.hypothesis_step = NumpyHypothesisStep(steps.tick, steps.model, steps.values, steps.hypothesis_step.longest)
@@ -112,7 +112,7 @@ def test_one_foreign_call_says_what_numpy_says(name, reach, width):
 
 
 def in_extended_precision(other: Recogniser, h: int) -> tuple[float, float]:
-    """Return chi-square and log likelihood of a state at the first tick, by reflections that begin with large rows."""
+    """chi-square and log likelihood of a state at the first tick, by reflections that begin with large rows."""
     of, judging, tick = steps_of(other).model, steps_of(other).hypothesis_step, steps_of(other).tick
     assert isinstance(judging, NumpyHypothesisStep)
     n_s, rows = tick.sizes[0], of.rows[h]
@@ -195,7 +195,7 @@ def test_a_tick_that_is_not_finite_goes_on_without_readings():
 
 
 def arm(memory: dict[str, Any], closed: list[dict[str, Any]]) -> Recogniser:
-    """Return an arm of two joints whose last link may touch; what pushes its first link is nobody's reading."""
+    """An arm of two joints whose last link may touch; what pushes its first link is nobody's reading."""
     rest = {"type": "joint_acceleration", "joints": "joint1", "sigma": 0.5, "name": "rest"}
     states = [("tip",), (), ("off", "tip"), ("off",)]
     rows = TORQUES | {"sigma": 0.1, "offset": {"sigma": 3}}, ACCELERATIONS | {"sigma": 0.2}

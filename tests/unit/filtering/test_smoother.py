@@ -55,7 +55,7 @@ CASES = {"usual": ({}, None), "a gap": ({}, 5), "decay": (DECAYING, None)}
 
 @cache
 def wide(name):
-    """Return the plan of a wide arm, ticks, and what least squares say of them: all, and each by those before it."""
+    """The plan of a wide arm, ticks, and what least squares say of them: all, and each by those before it."""
     memory, gap = CASES[name]
     plan = planned(sensors(**memory), WIDE)
     steps = None if gap is None else np.where(np.arange(N) == gap, 20 * DT, DT)

@@ -58,7 +58,7 @@ class Case:
 
 
 def shape_of(sizes, entries):
-    """Return the shape of steps, of which some entries of A (p, n) count."""
+    """The shape of steps, of which some entries of A (p, n) count."""
     n_s, n_v, n_f = sizes
     p, n = entries.shape
     X = tuple((i, j) for i in range(n_v) for j in range(n) if not n_s <= j <= n_s + i)
@@ -68,7 +68,7 @@ def shape_of(sizes, entries):
 
 
 def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2, apart=False):
-    """Return a case whose dt vary, whose walks are zero in places, and some of whose readings are missing."""
+    """A case whose dt vary, whose walks are zero in places, and some of whose readings are missing."""
     n_s, n_v, n_f, p = sizes
     k = n_v + n_f
     rng = np.random.default_rng(seed)
@@ -101,7 +101,7 @@ def inverse(M):
 
 
 def textbook(case):
-    """Return of a textbook Kalman filter and smoother: by tick the estimates, and the smoothed ones."""
+    """Of a textbook Kalman filter and smoother: by tick the estimates, and the smoothed ones."""
     s, v, k = case.n_s, case.n_v, case.n_v + case.n_f
     m = exact(case.mean * np.isfinite(case.sigmas))
     P = np.diag([DIFFUSE if np.isinf(sigma) else mp.mpf(sigma) ** 2 for sigma in case.sigmas])
@@ -164,13 +164,13 @@ class Native:
 
 
 def entries_of_X(motion, shape):
-    """Return the entries of the matrix of rates that there are."""
+    """The entries of the matrix of rates that there are."""
     X = np.hstack([motion.X_s, motion.X_v, motion.X_f])
     return [X[place] for place in shape.X]
 
 
 def steps_of(kind, shape):
-    """Return `update` and `predict`, in NumPy or in C.
+    """`update` and `predict`, in NumPy or in C.
 
     Args:
         kind: 0 for NumPy, or the doubles of a vector; exported C has one.
@@ -187,7 +187,7 @@ KINDS = pytest.mark.parametrize("kind", NAMES, ids=NAMES.get)
 
 
 def run(case, kind):
-    """Return what the steps find at each tick: what is known before, after, and in the end."""
+    """What the steps find at each tick: what is known before, after, and in the end."""
     before, found = SquareRootInformation.of(case.mean, case.sigmas), []
     update, propagate = steps_of(kind, case.shape)
     for tick in case.ticks:

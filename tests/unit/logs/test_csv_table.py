@@ -12,7 +12,7 @@ from nori_dyn.logs.formats.registry import open_log
 
 
 def read(path, *columns, text=None):
-    """Return the columns of a table, which is written first where its text is given."""
+    """The columns of a table, which is written first where its text is given."""
     if text is not None:
         path.write_text(text)
     with open_log(path) as source:

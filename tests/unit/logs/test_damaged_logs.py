@@ -17,7 +17,7 @@ NAMES = [f"{kind}[{k}]" for kind in ("q", "qd", "qdd", "tau") for k in range(2)]
 
 @pytest.fixture(scope="module")
 def plans():
-    """Return a plan of single instants and one with memory."""
+    """A plan of single instants and one with memory."""
     arm = nd.autotree(2)
     exact = nd.plan(nd.System(arm, "inverse_dynamics"), outputs=["tau"])
     return exact, nd.plan(nd.System(arm, "momentum_observer"), outputs=["qdd", "offset"])
@@ -25,7 +25,7 @@ def plans():
 
 @pytest.fixture
 def table():
-    """Return times, q, qd, qdd, tau of an arm, a column a number."""
+    """Times, q, qd, qdd, tau of an arm, a column a number."""
     rng = np.random.default_rng(2)
     return np.column_stack([DT * np.arange(N), rng.normal(0, 0.1, (N, 8)).cumsum(axis=0)])
 

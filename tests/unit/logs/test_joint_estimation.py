@@ -19,7 +19,7 @@ WEIGHED = sensor_set(ACCELERATIONS | {"sigma": 0.1}, TORQUES | {"sigma": 0.5}, U
 
 
 def motion(seed=0, noise=1e-3):
-    """Return times, positions, velocities with noise, and accelerations."""
+    """Times, positions, velocities with noise, and accelerations."""
     t, w = DT * np.arange(N), np.array([1.0, 5.0])
     at = np.outer(t, w)
     read = w * np.cos(at) + np.random.default_rng(seed).normal(0, noise, at.shape)
@@ -33,7 +33,7 @@ def saved(path, **arrays):
 
 @pytest.fixture
 def log(tmp_path):
-    """Return the file of the motion."""
+    """The file of the motion."""
     t, q, qd, _ = motion()
     return saved(tmp_path / "log.npz", t=t, q=q, qd=qd)
 
@@ -70,7 +70,7 @@ def test_accelerations_are_those_of_the_joints_motion_and_chunks_do_not_show(log
 
 
 def encoders(seed=0, noise=1e-5):
-    """Return times, positions with noise, velocities and accelerations."""
+    """Times, positions with noise, velocities and accelerations."""
     t, q, qd, qdd = motion(noise=0.0)
     return t, q + np.random.default_rng(seed).normal(0, noise, q.shape), qd, qdd
 

@@ -17,7 +17,7 @@ READ = {"positions": (0,), "velocities": (1,), "both": (0, 1)}
 
 
 def given_of(read, q, qd, **more):
-    """Return what of both is read; more is told of both, in the same order."""
+    """What of both is read; more is told of both, in the same order."""
     given = {}
     for which, name in ((0, "q"), (1, "qd")):
         if which in READ[read]:
@@ -26,7 +26,7 @@ def given_of(read, q, qd, **more):
 
 
 def transition(dt, first):
-    """Return F and Q of a jerk that walks by 1 a second, by their closed forms, from the derivative `first` on."""
+    """F and Q of a jerk that walks by 1 a second, by their closed forms, from the derivative `first` on."""
     n = 4 - first
     F = mp.matrix(n, n)
     Q = mp.matrix(n, n)
@@ -39,7 +39,7 @@ def transition(dt, first):
 
 
 def textbook(t, y, read, jerk, sigmas):
-    """Return means and deviations of a Kalman filter, and of the smoother after it, of one joint, with 50 digits."""
+    """Means and deviations of a Kalman filter, and of the smoother after it, of one joint, with 50 digits."""
     first = 0 if read[0] == 0 else 1
     n = 4 - first
     x, P = mp.zeros(n, 1), mp.diag([mp.mpf(b) ** 2 for b in BEFORE[first:]])
@@ -96,7 +96,7 @@ def test_filter_and_smoother_are_those_of_the_textbook(read):
 
 
 def simulated(rng, n, dt, jerks):
-    """Return motions (n, m, 4) whose jerk walks."""
+    """Motions (n, m, 4) whose jerk walks."""
     F, Q = (np.array(part.tolist(), dtype=float) for part in transition(mp.mpf(dt), 0))
     root = np.linalg.cholesky(Q)
     x = np.zeros((n, len(jerks), 4))
@@ -110,7 +110,7 @@ JERKS, DT = np.array([20.0, 100.0, 500.0]), 0.01
 
 @cache
 def walked():
-    """Return motions, and what is read of their positions and velocities."""
+    """Motions, and what is read of their positions and velocities."""
     rng = np.random.default_rng(3)
     x = simulated(rng, 6000, DT, JERKS)
     return x, x[..., 0] + rng.normal(0, 1e-4, x.shape[:2]), x[..., 1] + rng.normal(0, 1e-3, x.shape[:2])

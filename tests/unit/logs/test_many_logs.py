@@ -32,7 +32,7 @@ def plan():
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Return a folder with three logs."""
+    """A folder with three logs."""
     folder = tmp_path_factory.mktemp("runs")
     rng = np.random.default_rng(18)
     for name in ("a", "b", "c"):
@@ -43,7 +43,7 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(plan, runs, tmp_path_factory):
-    """Return the estimates of each log, run by itself."""
+    """The estimates of each log, run by itself."""
     folder = tmp_path_factory.mktemp("expected")
     for log in sorted(runs.iterdir()):
         estimate_to_file(LogRunner(plan), nd.read_log(log), folder / log.name)

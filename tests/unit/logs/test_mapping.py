@@ -163,7 +163,7 @@ N = 50
 
 
 def arm(*names):
-    """Return an arm whose joints are called so."""
+    """An arm whose joints are called so."""
     tree = nd.autotree(len(names))
     return tree.replace(joint_names=names)
 

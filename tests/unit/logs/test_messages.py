@@ -25,7 +25,7 @@ def serialized(encoding, message, kind):
 
 
 def drawn(store, kind, rng):
-    """Return a message with random numbers, texts and lengths."""
+    """A message with random numbers, texts and lengths."""
 
     def number(name):
         if name == "string":
@@ -60,7 +60,7 @@ def found_at(message, path):
 
 
 def numbers_in(store, kind, value):
-    """Return how many numbers a message holds; a time is one."""
+    """How many numbers a message holds; a time is one."""
     if kind in ("builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration"):
         return 1
     total = 0
@@ -116,7 +116,7 @@ def topic(encoding="cdr"):
 
 
 def looked_at(name, kind, types, data):
-    """Return a topic that has seen a message."""
+    """A topic that has seen a message."""
     found = Topic(name, kind, types, "cdr")
     found.look(data)
     return found

@@ -37,7 +37,7 @@ def read(path, stream, columns):
 
 @pytest.fixture
 def several(tmp_path):
-    """Return an MCAP file with topics in several encodings."""
+    """An MCAP file with topics in several encodings."""
     path = tmp_path / "log.mcap"
     with path.open("wb") as raw:
         file = McapFile(raw, chunk_size=256)
@@ -130,7 +130,7 @@ def test_a_log_of_which_nothing_can_be_read_is_refused(tmp_path):
 
 @pytest.fixture
 def bag(tmp_path):
-    """Return the folder of a bag of ROS 2, with a kind of messages that only the bag defines."""
+    """The folder of a bag of ROS 2, with a kind of messages that only the bag defines."""
     store = get_typestore(Stores.ROS2_JAZZY)
     store.register(get_types_from_msg("float32 current\nbuiltin_interfaces/Time when\n", "odd/msg/Motor"))
     with Bag2(tmp_path / "bag", version=9) as file:

@@ -128,7 +128,7 @@ LINK_SIDE = TORQUES | {"side": "link"}
 
 
 def solved(system: nd.System, q: np.ndarray, qd: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the variables by name, from the system's equations as they stand."""
+    """The variables by name, from the system's equations as they stand."""
     d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, y))
     return {variable.name: d[variable.slice] for variable in system.variables}
 

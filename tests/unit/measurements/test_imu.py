@@ -19,7 +19,7 @@ MEMORY = {"base": {"of": "base"}, "biases": {"of": "offset", "walk": 0.001}}
 
 
 def apart(imu: dict) -> list[dict]:
-    """Return the two sensors that an entry of an IMU stands for."""
+    """The two sensors that an entry of an IMU stands for."""
     own = {"links": imu.get("frame")} | {key: imu[key] for key in ("links", "frame") if key in imu}
     return [
         own | {"type": kind} | imu.get(kind, {}) | ({"name": f"{label}:{imu['name']}"} if "name" in imu else {})
