@@ -79,7 +79,7 @@ class LogEstimate:
         return self.estimate.values
 
     def __getitem__(self, name: str) -> Floats:
-        """Return an output by name.
+        """An output by name.
 
         Raises:
             NotRequestedError: the plan does not compute it.
@@ -87,7 +87,7 @@ class LogEstimate:
         return self.estimate[name]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return all that a file of the estimates holds as a table: a column a number, times as its index.
+        """All that a file of the estimates holds as a table: a column a number, times as its index.
 
         The units of the columns are in `.attrs["units"]`, and in `.attrs` is also what a file says of itself.
 

@@ -158,7 +158,7 @@ def run_of(runner: LogRunner, log: Log) -> str:
 
 
 def is_of_run(out: Path, run: str) -> bool:
-    """Return whether a file of estimates is there, and is by its own words of a run; see `run_of`."""
+    """Whether a file of estimates is there, and is by its own words of a run; see `run_of`."""
     try:
         with open_log(out) as source:
             metadata = source.metadata

@@ -204,7 +204,7 @@ class LogRunner:
             self.prepared((*still, *closed))
 
     def weights(self, samples: Samples) -> Floats | None:
-        """Return the weights of samples (n, n_weights) whose readings have deviations of their own; None without any.
+        """The weights of samples (n, n_weights) whose readings have deviations of their own; None without any.
 
         A weight that several readings share is that of the least sure of them.
         """
@@ -367,7 +367,7 @@ class _LogRun:
         return HypothesisPasses(imm, runner.contacts, self.clock.usual, imm.tick.beginning(), missing, singular)
 
     def stretch(self, of: HypothesisSteps | ContactPrograms, first: int, samples: Samples, steps: Floats) -> Stretch:
-        """Return samples as filters take them.
+        """Samples as filters take them.
 
         Args:
             of: what recognises contacts, or the filters.

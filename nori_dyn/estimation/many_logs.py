@@ -115,7 +115,7 @@ def _lost(part: tuple[Path, Path]) -> LogOutcome:
 
 
 def _parts(pattern: str, folder: Path) -> list[tuple[Path, Path]]:
-    """Return the logs that a pattern names, and where the estimates of each go.
+    """The logs that a pattern names, and where the estimates of each go.
 
     Raises:
         InputError: there is none, or the estimates would take its place.
@@ -130,7 +130,7 @@ def _parts(pattern: str, folder: Path) -> list[tuple[Path, Path]]:
 
 
 def _written_as(log: Path) -> Path:
-    """Return the name of the file of estimates of a log: its own, where its format is written."""
+    """The name of the file of estimates of a log: its own, where its format is written."""
     try:
         writer_of(log)
     except FileFormatError:

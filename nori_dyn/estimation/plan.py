@@ -74,7 +74,7 @@ class PlanStates(tuple[ContactState, ...]):
         return made
 
     def __getitem__(self, key: Any) -> Any:
-        """Return the plan of a state, by the names of the contacts that are closed, in any order; or the k-th state.
+        """The plan of a state, by the names of the contacts that are closed, in any order; or the k-th state.
 
         Raises:
             UnplannedStateError: the state has no plan.
@@ -93,11 +93,11 @@ class PlanStates(tuple[ContactState, ...]):
         return next(iter(self.plans.values()))
 
     def values(self) -> ValuesView[Plan]:
-        """Return the plans."""
+        """The plans."""
         return self.plans.values()
 
     def items(self) -> ItemsView[ContactState, Plan]:
-        """Return the states with their plans."""
+        """The states with their plans."""
         return self.plans.items()
 
 
@@ -130,7 +130,7 @@ class Plan(EliminationPlan):
         plans: Mapping[ContactState, Plan],
         left_out: Mapping[ContactState, str],
     ) -> Plan:
-        """Return the plan of several contact states: it has their plans, and nothing that is of one of them alone."""
+        """The plan of several contact states: it has their plans, and nothing that is of one of them alone."""
         whole, plans = object.__new__(Plan), PlansAsNeeded.of(plans)
         is_over_time = any(one.is_over_time for one in plans.made.values())  # one that waits is determined at once
         vars(whole).update(tree=tree, sensors=sensors, _plans=plans, left_out=left_out, is_over_time=is_over_time)
@@ -162,7 +162,7 @@ class Plan(EliminationPlan):
         return len(self.states)
 
     def __getitem__(self, closed: Iterable[str]) -> Plan:
-        """Return the plan of the state in which some contacts are closed, named in any order.
+        """The plan of the state in which some contacts are closed, named in any order.
 
         Raises:
             UnknownSensorNameError: there is no such contact.
@@ -221,7 +221,7 @@ class Plan(EliminationPlan):
         return SideBySide(list(self.systems.values()), self.sensors.name)
 
     def solver(self, backend: str = "auto", check_residual: bool = True, wait: bool = True) -> Solver | SwitchingSolver:
-        """Return a solver that runs the plan.
+        """A solver that runs the plan.
 
         Of several contact states it is one that switches between them. Each is planned and compiled when it is first
         needed; before a control loop begins, `SwitchingSolver.prepare` does so for all of them, on all cores.
@@ -266,7 +266,7 @@ class Plan(EliminationPlan):
         return Monitor(self, backend, progress_bar)
 
     def derivative(self, *wrt: str, outputs: Sequence[str] | None = None, backend: str = "auto") -> EstimateDerivative:
-        """Return the derivatives of estimates by what they are computed from, as a compiled function.
+        """The derivatives of estimates by what they are computed from, as a compiled function.
 
         It is called as a solver is, with q, qd, y, and weights where sensors have some, and returns a named tuple:
         "tau" by "q" is `dtau_dq` (nv, nv), "a" by "y" is `da_dy` (n_links, 6, ny), "fx:l_sole" by "qd" is
@@ -351,7 +351,7 @@ class Plan(EliminationPlan):
 
     @staticmethod
     def load(path: str | Path, system: System | None = None) -> Plan:
-        """Return the plan in a file.
+        """The plan in a file.
 
         One of an earlier version whose orders no longer fit is planned anew, with the seed in it, and a warning.
 
@@ -371,7 +371,7 @@ class Plan(EliminationPlan):
 
 
 def plan_content(path: str | Path) -> tuple[str, PlanData]:
-    """Return the text of a plan's file, and its content, checked.
+    """The text of a plan's file, and its content, checked.
 
     Raises:
         FileFormatError: the file cannot be read.
@@ -410,7 +410,7 @@ def plan(system: KinematicTree, sensors: SensorSet | Named, *given: Any, **optio
 
 
 def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan:
-    """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
+    """The plan of a square system; planning the same system again is a look-up in the user's cache.
 
         nd.plan(system, outputs)
         nd.plan(tree, sensors, outputs)
@@ -546,7 +546,7 @@ def plan_system(
     progress: Watched = None,
     like: Plan | None = None,
 ) -> Plan:
-    """Return the plan of a system, see `plan`; in the orders of one that corresponds, see `make_plan`."""
+    """The plan of a system, see `plan`; in the orders of one that corresponds, see `make_plan`."""
     if seed < 0:
         raise PlanError(f"the seed is {seed}: it must be zero or larger.")
     if not isinstance(effort, int) or effort < 0:
@@ -599,7 +599,7 @@ def _check_over_time(made: Plan) -> None:
 
 
 def _restored(data: PlanData, system: System | None, text: str, path: str | Path) -> Plan:
-    """Return the plan in a file; see `Plan.load`."""
+    """The plan in a file; see `Plan.load`."""
     tree, sensors = tree_of(data.tree), SensorSet.from_dict(data.sensors)
     systems: dict[ContactState, System] = {}
     orders: dict[ContactState, OrderData] = {}

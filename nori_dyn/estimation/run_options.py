@@ -74,7 +74,7 @@ class RunOptions:
 def options_of(
     differentiate: Differentiate = "auto", dt: float | None = None, contacts: Any = None, **others: Any
 ) -> RunOptions:
-    """Return how a log is run, from what users say."""
+    """How a log is run, from what users say."""
     hypotheses = contacts if isinstance(contacts, Hypotheses) else Hypotheses() if contacts == RECOGNISE else None
     closed = None if contacts is None or hypotheses is not None else tuple(contacts)
     made = differentiator(differentiate, dt)

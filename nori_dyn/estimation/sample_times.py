@@ -28,7 +28,7 @@ class SampleTimes:
         return np.inf if self._usual is None else self._usual
 
     def timed(self, samples: Samples) -> tuple[Samples, Floats]:
-        """Return samples with their times, and the time from the one before to each (n,) [s], 0 for the very first.
+        """Samples with their times, and the time from the one before to each (n,) [s], 0 for the very first.
 
         Raises:
             InputError: nothing tells the times, or they do not increase; says where.

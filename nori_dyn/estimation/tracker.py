@@ -193,7 +193,7 @@ class Tracker(TrackerBase[Estimated]):
 
     @staticmethod
     def load(path: str | Path, backend: str = "auto", wait: bool = True) -> Tracker[Any]:
-        """Return the tracker in a file, which begins with what its sensors' config says.
+        """The tracker in a file, which begins with what its sensors' config says.
 
         Args:
             path: the file.
@@ -241,7 +241,7 @@ class Tracker(TrackerBase[Estimated]):
 
 
 def tracking(path: str | Path) -> TrackerData | None:
-    """Return how the plan in a file is tracked; None where it does not say.
+    """How the plan in a file is tracked; None where it does not say.
 
     Raises:
         FileFormatError: the file cannot be read.

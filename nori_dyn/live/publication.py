@@ -201,7 +201,7 @@ def _state(account: Account, waiting_for: str) -> tuple[int, str]:
 
 
 def _estimates(account: Account, total: Account) -> dict[str, Any]:
-    """Figures by name: of the period, and where that is said of all."""
+    """Figures by name: of the period, and where there are some of all."""
     figures: dict[str, Any] = {"rate": f"{account.rate:.1f}"}
     figures |= {f"latency {name} [ms]": f"{1e3 * seconds:.3f}" for name, seconds in account.latency.figures().items()}
     figures |= {f"work {name} [ms]": f"{1e3 * seconds:.3f}" for name, seconds in account.work.figures().items()}

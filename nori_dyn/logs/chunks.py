@@ -32,7 +32,7 @@ class LogCounts:
         differentiated: what was made by differentiating: velocities of positions, readings of velocities.
         deflected: deflections of joints that were made of positions.
         dt: the time between samples that was taken to differentiate [s].
-        made_by: what is to be told of how they were made; "" where nothing is.
+        made_by: the note on how they were made; "" where nothing is.
         unused: what else the log holds.
         ignored: what else the mapping speaks of.
         done: the share of the log that has been read, where that is known.

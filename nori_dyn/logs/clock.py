@@ -28,7 +28,7 @@ LARGEST = 1e50
 NO_TIME, TWICE = "with an invalid time", "that repeat the one before, its time too"
 
 SLOWER = 2
-"""As many times more samples than a stream has are told of, where they are differentiated."""
+"""As many times more samples than a stream has are warned of, where they are differentiated."""
 
 MOST_TIMES = 1 << 26
 """Times that a clock of so many a second makes between two samples, at most: 18 hours of 1 kHz."""
@@ -181,7 +181,7 @@ def rows_of(binding: Binding, blocks: Iterable[SampleBlock], counts: dict[str, S
 def slower_streams(
     binding: Binding, differentiated: Container[int], counts: Mapping[str, StreamCounts], n: int
 ) -> Iterator[str]:
-    """Yield what is to be told of streams that are differentiated between their samples, on straight lines.
+    """Yield warnings about streams that are differentiated between their samples, on straight lines.
 
     Args:
         binding: of a log.

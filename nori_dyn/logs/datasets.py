@@ -66,8 +66,8 @@ class LeRobotDataSet:
             version = self._info["codebase_version"]
             self._names = {
                 f"{feature}[{k}]": f"{feature}:{name}"
-                for feature, told in self._info["features"].items()
-                if (names := _names(told.get("names"))) and len({*names}) == math.prod(told["shape"])
+                for feature, meta in self._info["features"].items()
+                if (names := _names(meta.get("names"))) and len({*names}) == math.prod(meta["shape"])
                 for k, name in enumerate(names)
             }
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -119,14 +119,14 @@ class LeRobotDataSet:
         self._labels = defaultdict(lambda: absent, self._labels)  # of episodes whose file is not here
         if (file := self.path / "meta" / "episodes_stats.jsonl").is_file():
             lines = [json.loads(line) for line in read_text(file).splitlines()]
-            for told in lines:
-                like = next(iter(told["stats"].values()), ())
-                told["stats"] |= {_feature(f): _stats(x, like) for f, x in self._labels[told[EPISODE]]}
-            write_bytes(out / "meta" / file.name, "".join(f"{json.dumps(told)}\n" for told in lines).encode())
+            for meta in lines:
+                like = next(iter(meta["stats"].values()), ())
+                meta["stats"] |= {_feature(f): _stats(x, like) for f, x in self._labels[meta[EPISODE]]}
+            write_bytes(out / "meta" / file.name, "".join(f"{json.dumps(meta)}\n" for meta in lines).encode())
         for file in self.path.glob("meta/episodes/**/*.parquet"):
             self._write_statistics(file, out / file.relative_to(self.path))
-        told = {_feature(f): {"dtype": "float32", "shape": [len(f.labels)], "names": [*f.labels]} for f in fields}
-        _write_json(out / INFO, self._info | {"features": self._info["features"] | told})
+        meta = {_feature(f): {"dtype": "float32", "shape": [len(f.labels)], "names": [*f.labels]} for f in fields}
+        _write_json(out / INFO, self._info | {"features": self._info["features"] | meta})
 
     def _write_statistics(self, file: Path, out: Path) -> None:
         """Write a file of v3.0 that describes episodes."""
@@ -241,20 +241,20 @@ def _feature(field: Field) -> str:
     return f"observation.{field.name}"
 
 
-def _names(told: Any) -> list[str]:
+def _names(meta: Any) -> list[str]:
     """Names of the numbers of a feature: a list, or lists by what they are, such as motors."""
-    if isinstance(told, dict):
-        return [name for each in told.values() for name in _names(each)]
-    return [*map(str, told)] if isinstance(told, list) else []
+    if isinstance(meta, dict):
+        return [name for each in meta.values() for name in _names(each)]
+    return [*map(str, meta)] if isinstance(meta, list) else []
 
 
 def _stats(values: Floats, like: Collection[str]) -> dict[str, list[float]]:
     """Statistics of a column, of those kinds that others have; of the samples that have numbers, if any has."""
-    told = values[np.isfinite(values).all(axis=1)]
-    known = told if len(told) else values
+    whole = values[np.isfinite(values).all(axis=1)]
+    known = whole if len(whole) else values
     found = {key: getattr(known, key)(axis=0).tolist() for key in ("min", "max", "mean", "std") if key in like}
     found |= {key: np.quantile(known, int(key[1:]) / 100, axis=0).tolist() for key in like if key[1:].isdecimal()}
-    return found | ({"count": [len(told)]} if "count" in like else {})
+    return found | ({"count": [len(whole)]} if "count" in like else {})
 
 
 def _write_json(path: Path, data: Any) -> None:
@@ -282,12 +282,12 @@ def _described(metadata: Mapping[bytes, bytes] | None, added: pa.Table) -> dict[
     """Metadata of a table with columns more, in which Hugging Face's libraries describe them all."""
     found, key = dict(metadata or {}), b"huggingface"
     if key in found:
-        told = json.loads(found[key])
-        features = told["info"]["features"]
+        meta = json.loads(found[key])
+        features = meta["info"]["features"]
         kind = "List" if any(each.get("_type") == "List" for each in features.values()) else "Sequence"
         for field in added.schema:
             of, size = getattr(field.type, "value_type", field.type), getattr(field.type, "list_size", -1)
             value = {"dtype": str(np.dtype(of.to_pandas_dtype())), "_type": "Value"}
             features[field.name] = value if of == field.type else {"feature": value, "length": size, "_type": kind}
-        found[key] = json.dumps(told).encode()
+        found[key] = json.dumps(meta).encode()
     return found

@@ -69,9 +69,9 @@ def schema_of(
         if link is not None:
             own = BASE_STATE if before else BASE_POSE | BASE_STATE
             fields += [_field_of_base(before + name, link, *content) for name, content in own.items()]
-    said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
-    said += recognised
-    fields += [Field(name, (), (name,), ("m" if name in TOUCH_POINT else "",)) for name in said]
+    flags = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
+    flags += recognised
+    fields += [Field(name, (), (name,), ("m" if name in TOUCH_POINT else "",)) for name in flags]
     return FileSchema(tuple(fields), has_time, metadata)
 
 

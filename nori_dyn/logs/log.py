@@ -60,7 +60,7 @@ class Log:
 
         Args:
             systems: what is solved in each contact state.
-            contacts: the contacts whose state is to be told.
+            contacts: the contacts whose state is to be given.
 
         Raises:
             FileFormatError: it cannot be read.

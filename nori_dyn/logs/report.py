@@ -41,7 +41,7 @@ class LogReport(Shown):
         backend: what ran.
         preparing: time to compile [s], or to load what was compiled before.
         seconds: time to solve [s], without reading and writing.
-        summary: what is said in the end of estimates over time; None of single instants.
+        summary: the summary of estimates over time; None of single instants.
     """
 
     samples: int = 0
@@ -70,7 +70,7 @@ class LogReport(Shown):
             self.largest_residual = max(float(np.nanmax(residual)), self.largest_residual or 0.0)
 
     def add_summary(self, part: Summary) -> None:
-        """Take what is said of the samples that come next: after those before, or before them by a smoother."""
+        """Take the flags of the samples that come next: after those before, or before them by a smoother."""
         parts = [part] if self.summary is None else [self.summary, part]
         self.summary = Summary.joined(parts if part.is_causal else parts[::-1])
 
@@ -107,7 +107,7 @@ def look_at(
     """Look for what is not likely in samples.
 
     Args:
-        report: takes what is told.
+        report: takes what is found.
         systems: what is read in each contact state.
         samples: the samples.
         before: how many came before them.

@@ -60,12 +60,12 @@ class Draft:
 
     def data(self) -> dict[str, object]:
         """The mapping as data."""
-        said: dict[str, object] = {"robot": self.robot}
+        content: dict[str, object] = {"robot": self.robot}
         if self.rate is not None:
-            said["clock"] = {"rate": self.rate}
+            content["clock"] = {"rate": self.rate}
         if self.streams:
-            said["streams"] = {name: dict(settings) for name, (settings, _) in self.streams.items()}
-        return said | {"columns": [dict(guess.entry) for guess in self.guesses]}
+            content["streams"] = {name: dict(settings) for name, (settings, _) in self.streams.items()}
+        return content | {"columns": [dict(guess.entry) for guess in self.guesses]}
 
 
 def draft(

@@ -125,21 +125,21 @@ class Drafting:
             entry: dict[str, object] = {"of": f"{target}:{{joint}}", "from": source_of(family, columns)}
             if "{joint}" not in str(entry["from"]) or len(own) < len(wanted):
                 entry["joints"] = own
-            unit, told = self._unit(kind, columns, own)
+            unit, note = self._unit(kind, columns, own)
             if unit:
                 entry["unit"] = unit
                 if family.pattern.startswith(STATE) and unit_in_name(columns[0], SI[kind]) is None:
-                    told, is_doubtful = f"{told}; or a share of its range, as LeRobot's own arms record it", True
+                    note, is_doubtful = f"{note}; or a share of its range, as LeRobot's own arms record it", True
             if kind == "current":
                 entry["scale"] = [1.0] * len(own)
-                told, is_doubtful = "currents: write the drives' gains as `scale`, N m per A, one a joint", True
+                note, is_doubtful = "currents: write the drives' gains as `scale`, N m per A, one a joint", True
             others = [f for f in alike if f is not family and (f.joints, _likeliest_first(f)) == (family.joints, rank)]
             if others:
                 either = f"or from {others[0].pattern}, which is as likely"
-                told, is_doubtful = f"{told}; {either}" if told else either, True
+                note, is_doubtful = f"{note}; {either}" if note else either, True
             gives = tuple(f"{target}:{joint}" for joint in own)
             covered |= {*gives}
-            yield DraftEntry(entry, "; ".join(filter(None, (family.why, why, told))), columns, gives, is_doubtful)
+            yield DraftEntry(entry, "; ".join(filter(None, (family.why, why, note))), columns, gives, is_doubtful)
 
     def _unit(self, kind: str, columns: Sequence[str], joints: Sequence[str]) -> tuple[str, str]:
         """Unit of columns of joints if it is not that of SI, and the reason."""
@@ -158,9 +158,9 @@ class Drafting:
             first = next((g for g in self.guesses if str(g.entry["of"]).startswith(f"{of}:")), None)
             is_in_degrees = first is not None and str(first.entry.get("unit", "")).startswith("deg")
             ratio = None if first is None else self._ratio(first.columns, columns)
-            if ratio is not None and (told := _by_ratio(ratio, is_in_degrees)) is not None:
-                why = f"{of} moves {ratio:.3g} times as far as they say" if told != is_in_degrees else ""
-                return (in_degrees if told else ""), why
+            if ratio is not None and (scaled := _by_ratio(ratio, is_in_degrees)) is not None:
+                why = f"{of} moves {ratio:.3g} times as far as they say" if scaled != is_in_degrees else ""
+                return (in_degrees if scaled else ""), why
             if is_in_degrees:
                 return in_degrees, f"as {'the positions' if kind == 'qd' else 'the velocities'} are in degrees"
         return "", ""
@@ -175,11 +175,11 @@ class Drafting:
                 found += [slope] if correlation > RELATED[1] else []
         return float(np.median(found)) if found and len(moving) == len(rates) else None
 
-    def rate(self, said: float | None) -> float | None:
+    def rate(self, stated: float | None) -> float | None:
         """How many samples a second [Hz] a log without times has; None where nothing tells.
 
         Args:
-            said: what the file says, which counts unless positions and velocities contradict it. They tell it to three
+            stated: what the file says, which counts unless positions and velocities contradict it. They tell it to three
                 digits.
         """
         guesses = {str(guess.entry["of"]): guess for guess in self.guesses}
@@ -187,12 +187,12 @@ class Drafting:
         if q is None or self.times.keys() & {*q.columns}:
             return None
         if qd is None or len(q.columns) != len(qd.columns) or not {*q.columns, *qd.columns} <= self.values.keys():
-            return said
+            return stated
         is_same = f"{q.entry.get('unit', 'rad')}/s" == qd.entry.get("unit", "rad/s")
         columns = ([self.values[column] for column in guess.columns] for guess in (q, qd))
         step = step_between(*columns) if is_same else None
-        if step is None or (said is not None and abs(said * step - 1.0) < AGREED):
-            return said
+        if step is None or (stated is not None and abs(stated * step - 1.0) < AGREED):
+            return stated
         return float(f"{1 / step:.3g}")
 
 

@@ -58,10 +58,10 @@ def wrenches(of: Drafting) -> Iterator[DraftEntry]:
         for unit in dict.fromkeys(units.values()):
             parts = [part for part in own if units[part] == unit]
             entry: dict[str, object] = {"of": group, "from": [own[part] for part in parts], "components": parts}
-            told = f"; in {unit}, as the names say" if unit else ""
+            note = f"; in {unit}, as the names say" if unit else ""
             entry |= {"unit": unit} if unit else {}
             gives = tuple(f"{group}.{part}" for part in parts)
-            yield DraftEntry(entry, why + told, tuple(own[part] for part in parts), gives, is_doubtful)
+            yield DraftEntry(entry, why + note, tuple(own[part] for part in parts), gives, is_doubtful)
 
 
 def _named_wrenches(of: Drafting) -> Iterator[tuple[str, tuple[dict[str, str], str, bool]]]:

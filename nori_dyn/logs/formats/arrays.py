@@ -177,8 +177,8 @@ class ArraySource(LogSource):
                     if column in self._places:
                         raise self._twice(column)
                     self._places[column] = member, k
-                told = member.series.units
-                units.update(zip(own, told * len(own) if len(told) == 1 else told, strict=False))
+                own_units = member.series.units
+                units.update(zip(own, own_units * len(own) if len(own_units) == 1 else own_units, strict=False))
                 columns += own
             clock = group.clock.columns[0] if group.clock is not None else None
             units = {column: unit for column, unit in units.items() if unit}
@@ -227,9 +227,9 @@ def _rate(series: Sequence[ArraySeries]) -> float | None:
     for each in series:
         power = 1 if RATE.fullmatch(each.name) else -1 if STEP.fullmatch(each.name) else 0
         if power and math.prod(each.shape) == 1:
-            said = float(np.asarray(each.take(0, 0, 1), dtype=float).ravel()[0])
-            if said > 0 and RATES[0] <= said**power <= RATES[1]:
-                return said**power
+            value = float(np.asarray(each.take(0, 0, 1), dtype=float).ravel()[0])
+            if value > 0 and RATES[0] <= value**power <= RATES[1]:
+                return value**power
     return None
 
 

@@ -49,7 +49,7 @@ class ArrowSource(LogSource):
             head = next(self._batches(schema.names), None) if any(map(_varies, schema.types)) else None
             if head is not None:
                 head.validate(full=True)
-            units, metadata = {each.name: _unit(each) for each in schema}, _told(schema)
+            units, metadata = {each.name: _unit(each) for each in schema}, _metadata(schema)
         self._places: dict[str, str] = {}
         self.metadata = {key: value for key, value in metadata.items() if key not in ("pandas", "ARROW:schema")}
         for each in schema:
@@ -131,14 +131,14 @@ class ParquetSource(ArrowSource):
             yield from file.iter_batches(rows, columns=list(fields), use_threads=True)
 
 
-def _told(of: Any) -> dict[str, str]:
+def _metadata(of: Any) -> dict[str, str]:
     """Metadata of a schema or a field."""
     return {key.decode(): value.decode() for key, value in (of.metadata or {}).items()}
 
 
 def _unit(each: Any) -> str:
-    told = _told(each)
-    return told.get("unit") or told.get("units") or ""
+    metadata = _metadata(each)
+    return metadata.get("unit") or metadata.get("units") or ""
 
 
 def _is_file(path: Path) -> bool:

@@ -18,7 +18,7 @@ from rosbags.rosbag1 import Writer as Bag1File
 from rosbags.rosbag2 import Reader as Bag2
 from rosbags.rosbag2 import Writer as Bag2File
 
-from nori_dyn.logs.formats.source import LogSource, refusing, told
+from nori_dyn.logs.formats.source import LogSource, reason_of, refusing
 from nori_dyn.logs.formats.topics import MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages.kinds import Encoding, parsed_types, typestore_of
 from nori_dyn.logs.messages.topic import Topic
@@ -108,7 +108,7 @@ class Bag1Source(BagSource):
             bag.open()
         except Exception as error:  # the index is at its end
             raise ValueError(
-                f"{told(error)}. If its recording was cut off, `rosbag reindex` writes a new index"
+                f"{reason_of(error)}. If its recording was cut off, `rosbag reindex` writes a new index"
             ) from None
         return bag
 

@@ -39,7 +39,7 @@ class Head:
     """Header of a table, from its first lines.
 
     Attributes:
-        names: the name of each cell of a line; "column[k]" where none is told.
+        names: the name of each cell of a line; "column[k]" where none is given.
         delimiter: what stands between cells; None for spaces, any number of them.
         data: the number of the first line of numbers.
         metadata: of the remarks `# key: value` above it.
@@ -104,12 +104,12 @@ def read_head(path: Path, lines: Lines) -> Head:
     dates = frozenset(k for k, column in enumerate(columns) if any(map(is_date, column)))
     numbers = [k in dates or any(map(is_number, column)) for k, column in enumerate(columns)]
     is_read = [(own or not any(numbers)) and name not in twice for own, name in zip(numbers, names, strict=True)]
-    told = (re.fullmatch(r"([\w.]+): (.*)", line.strip()) for n, line in remarks if not rows or n < rows[0][0])
+    described = (re.fullmatch(r"([\w.]+): (.*)", line.strip()) for n, line in remarks if not rows or n < rows[0][0])
     return Head(
         tuple(names),
         delimiter,
         rows[0][0] if rows else lines[-1][0] + 1,
-        {match[1]: match[2] for match in told if match},
+        {match[1]: match[2] for match in described if match},
         tuple(is_read),
         dates,
         has_lists,

@@ -51,8 +51,8 @@ class CsvSource(LogSource):
         self._head = read_head(path, _lines(path, first)[:1000])
         head = self._head
         columns = tuple(name for name, is_numeric in zip(head.names, head.numbers, strict=True) if is_numeric)
-        units, told = _told(path)
-        self.metadata = {**head.metadata, **told}
+        units, beside = _described(path)
+        self.metadata = {**head.metadata, **beside}
         units = {name: unit for name, unit in units.items() if name in columns}
         dates = {head.names[k]: "s" for k in sorted(head.dates)}
         clock = time_column(columns) or next(iter(dates), None)
@@ -63,8 +63,8 @@ class CsvSource(LogSource):
         done = 0
         for piece in self._pieces():
             if self._is_cut(piece):
-                told = f"{self.path}:{piece[0]}: the last line is cut off, and left out."
-                warnings.warn(told, NoriWarning, stacklevel=2)
+                message = f"{self.path}:{piece[0]}: the last line is cut off, and left out."
+                warnings.warn(message, NoriWarning, stacklevel=2)
                 break
             table = self._parse(piece, columns)
             for start in range(0, len(table), BLOCK):
@@ -120,8 +120,8 @@ class CsvSource(LogSource):
             if is_first and not parts:
                 raise
             if not self._ends_early:
-                told = f"{self.path}: is cut off; the lines that are whole are read."
-                warnings.warn(told, NoriWarning, stacklevel=2)
+                message = f"{self.path}: is cut off; the lines that are whole are read."
+                warnings.warn(message, NoriWarning, stacklevel=2)
             self._ends_early = True
         return b"".join(parts)
 
@@ -243,10 +243,10 @@ class CsvWriter(Writer):
             {"titles": label, "datatype": "number"} | ({"schema:unitText": unit} if unit else {})
             for label, unit in zip(schema.labels, schema.units, strict=True)
         ]
-        said = {"@context": "http://www.w3.org/ns/csvw", "url": path.name, "tableSchema": {"columns": columns}}
-        told = {**schema.metadata, DIGEST: digest_of(path)}
-        told = {key.replace(".", ":", 1): value for key, value in told.items()}
-        _beside(path).write_bytes(json.dumps(said | told, ensure_ascii=False, indent=1).encode())
+        table = {"@context": "http://www.w3.org/ns/csvw", "url": path.name, "tableSchema": {"columns": columns}}
+        metadata = {**schema.metadata, DIGEST: digest_of(path)}
+        metadata = {key.replace(".", ":", 1): value for key, value in metadata.items()}
+        _beside(path).write_bytes(json.dumps(table | metadata, ensure_ascii=False, indent=1).encode())
 
 
 def _beside(path: Path) -> Path:
@@ -254,12 +254,12 @@ def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}{METADATA}")
 
 
-def _told(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+def _described(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Units of the columns and other metadata from the file beside a table; empty without one."""
     try:
-        said = json.loads(_beside(path).read_bytes())
-        units = {str(each["titles"]): str(each.get("schema:unitText", "")) for each in said["tableSchema"]["columns"]}
-        metadata = {key.replace(":", ".", 1): value for key, value in said.items() if isinstance(value, str)}
+        table = json.loads(_beside(path).read_bytes())
+        units = {str(each["titles"]): str(each.get("schema:unitText", "")) for each in table["tableSchema"]["columns"]}
+        metadata = {key.replace(":", ".", 1): value for key, value in table.items() if isinstance(value, str)}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}, {}
     return {k: unit for k, unit in units.items() if unit}, {

@@ -32,13 +32,13 @@ class TablesSource(ArraySource):
                     found += _columns(file)
                 except FileFormatError as error:
                     why[file.name] = str(error)
-        told = f"Not read of it: {listed(why, SHOWN)}. {next(iter(why.values()))}" if why else ""
+        left_out = f"Not read of it: {listed(why, SHOWN)}. {next(iter(why.values()))}" if why else ""
         if not found:
-            raise FileFormatError(f"{path}: holds no bag of ROS 2, and no tables. {told}".rstrip())
+            raise FileFormatError(f"{path}: holds no bag of ROS 2, and no tables. {left_out}".rstrip())
         super().__init__(path, found)
         if why:
             self.refused = {**self.refused, **why}
-            warnings.warn(f"{path}: holds what is no table. {told}", NoriWarning, stacklevel=2)
+            warnings.warn(f"{path}: holds what is no table. {left_out}", NoriWarning, stacklevel=2)
 
 
 def _columns(file: Path) -> Iterator[ArraySeries]:

@@ -268,7 +268,7 @@ class Hdf5Writer(Writer):
 
 
 class _Disk(io.FileIO):
-    """A file for HDF5 to write, which reports a full disk at the end: the library crashes if it is told at once.
+    """A file for HDF5 to write, which reports a full disk at the end: the library crashes if it sees it at once.
 
     Args:
         path: the file.

@@ -31,8 +31,8 @@ class Mat5Source(ArraySource):
         with refusing(f"{path}: is damaged, or no file of MATLAB"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             content: Any = scipy.io.loadmat(path, struct_as_record=False, squeeze_me=True)
-        told = content.pop(ABOUT, "")
-        labels, units, shapes, metadata = read_about(told if isinstance(told, str) else "")
+        text = content.pop(ABOUT, "")
+        labels, units, shapes, metadata = read_about(text if isinstance(text, str) else "")
         refused: dict[str, str] = {}
         series = [
             ArraySeries.of(name, each, name.rpartition(".")[0], labels.get(name, ()), units.get(name, ()))

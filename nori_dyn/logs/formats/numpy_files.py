@@ -31,9 +31,9 @@ class NpzSource(ArraySource):
         with refusing(f"{path}: is not an NPZ file of plain numbers"):
             self._archive = zipfile.ZipFile(path)
             members = [Member(self._archive, info) for info in self._archive.infolist()]
-            told = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
+            text = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
         refused = {m.name: f"it holds {m.dtype}, not plain numbers" for m in members if m.dtype.kind not in "biufUS"}
-        labels, units, _, metadata = read_about(told)
+        labels, units, _, metadata = read_about(text)
         series = [
             ArraySeries(m.name, m.shape, m.take, labels=labels.get(m.name, ()), units=units.get(m.name, ()))
             for m in members
@@ -107,12 +107,12 @@ Texts = dict[str, tuple[str, ...]]
 def read_about(text: str) -> tuple[Texts, Texts, dict[str, tuple[int, ...]], dict[str, str]]:
     """Parse what `about` wrote: by array the names of columns, units and shape of a sample; and the metadata."""
     try:
-        told = json.loads(text or "{}")
-        arrays = told.get("arrays", {})
+        content = json.loads(text or "{}")
+        arrays = content.get("arrays", {})
         labels = {name: tuple(map(str, each["labels"])) for name, each in arrays.items()}
         units = {name: tuple(map(str, each["units"])) for name, each in arrays.items()}
         shapes = {name: tuple(map(int, each["shape"])) for name, each in arrays.items()}
-        return labels, units, shapes, {str(key): str(value) for key, value in told.get("metadata", {}).items()}
+        return labels, units, shapes, {str(key): str(value) for key, value in content.get("metadata", {}).items()}
     except (ValueError, TypeError, KeyError, AttributeError):  # somebody else's
         return {}, {}, {}, {}
 
@@ -164,8 +164,8 @@ class NpzWriter(Writer):
                     npy.write_array_header_1_0(file, header)
                     shutil.copyfileobj(self._waiting[name], file, 1 << 22)
             with archive.open(_entry(ABOUT), "w") as file:
-                told = about(self.schema, {name: name for name in self._arrays})
-                npy.write_array(file, np.array(told), allow_pickle=False)
+                text = about(self.schema, {name: name for name in self._arrays})
+                npy.write_array(file, np.array(text), allow_pickle=False)
 
 
 def _spool(path: Path) -> IO[bytes]:

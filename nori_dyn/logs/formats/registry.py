@@ -122,7 +122,7 @@ def format_of(path: Path) -> Format:
     if begun is not None and (found is None or begun.module == "json_files"):  # JSON that is called .txt
         found = begun
     if found is None:
-        advice = next((f" {said}" for endings, said in ELSEWHERE.items() if path.name.lower().endswith(endings)), "")
+        advice = next((f" {hint}" for endings, hint in ELSEWHERE.items() if path.name.lower().endswith(endings)), "")
         known = _listed(FORMATS)
         raise FileFormatError(f"{path}: must end in {known}, or be the folder of a bag or of tables.{advice}")
     return found

@@ -145,10 +145,10 @@ def refusing(what: str) -> Iterator[None]:
     except NoriError:
         raise
     except Exception as error:
-        raise FileFormatError(f"{what}: {told(error)}.") from None
+        raise FileFormatError(f"{what}: {reason_of(error)}.") from None
 
 
-def told(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """What an error says, in one line without a point at its end."""
     return " ".join(reason(error).split()).rstrip(".") or "a record in it is not what it should be"
 

@@ -108,8 +108,8 @@ class MessageSource(LogSource):
             columns = [self._labels.get(column, column) for column in topic.columns]
             units = {column: about.units.get(column, "s" if column == topic.clock else "") for column in columns}
             clock = self._labels.get(topic.clock, topic.clock)
-            told = {column: unit for column, unit in units.items() if unit}
-            streams.append(Stream(name, tuple(columns), clock, counts.get(name), told, topic.kind))
+            own_units = {column: unit for column, unit in units.items() if unit}
+            streams.append(Stream(name, tuple(columns), clock, counts.get(name), own_units, topic.kind))
         if refused and not self._topics:
             raise FileFormatError(f"{self.path}: none of its topics can be read: {_reasons(refused)}.")
         if refused:
@@ -134,11 +134,11 @@ class MessageSource(LogSource):
                 self._share = read / total if total else None
                 size = 0
         yield from self._blocks(waiting, paths, counts)
-        said = {each.name: each.samples for each in self.streams}
+        indexed = {each.name: each.samples for each in self.streams}
         for name, n in counts.items():
-            if said[name] not in (None, n):
-                told = f"{self.path}: '{name}' has {n} messages, and the file's index says {said[name]}."
-                warnings.warn(told, NoriWarning, stacklevel=2)
+            if indexed[name] not in (None, n):
+                message = f"{self.path}: '{name}' has {n} messages, and the file's index says {indexed[name]}."
+                warnings.warn(message, NoriWarning, stacklevel=2)
 
     def _blocks(
         self,

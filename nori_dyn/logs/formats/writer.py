@@ -34,7 +34,7 @@ class Field:
         shape: the shape of one sample: () or (nv,) or (n_links, 6).
         labels: the name of each number: "tau:l_knee", "fx:l_sole.mx".
         units: its unit each; "" where it has none.
-        kind: the kind of variable, "tau", "fx", "a", ...; "" of what is said of an estimate.
+        kind: the kind of variable, "tau", "fx", "a", ...; "" of flags of an estimate.
         owners: the joint or link of each row: of (nv,) the joint of each number, of (n_links, 6) the links.
     """
 

@@ -53,7 +53,7 @@ class StreamSettings(Strict):
         unit: the unit of these times.
         stamps: of messages, whether their header or the log says when they are of.
         step: time between its samples [s], where its times but the first are those of arrival: they are replaced.
-        delay: how much later a reading is told than it is of [s]; it is taken to be that much older.
+        delay: how much later a reading is stamped than it is of [s]; it is taken to be that much older.
         resample: how readings between two samples are found: on the line between them, or the last one before.
         gap: longest time between two samples [s] that is bridged; five times the usual one when left out.
         type: that of the messages of a live topic, where its columns do not tell: unitree_go/msg/LowState.

@@ -67,7 +67,7 @@ class SampleRecord:
 
         Args:
             systems: what is solved in each contact state, of one robot.
-            contacts: the contacts whose state is to be told.
+            contacts: the contacts whose state is to be given.
         """
         tree = next(iter(systems.values())).tree
         groups: dict[str, tuple[str, ...]] = {}

@@ -262,9 +262,9 @@ def read_about(data: bytes, encoding: Encoding) -> EstimateMetadata:
     """Parse a message on `ABOUT`; empty if another program wrote it."""
     begin = 8 if encoding == "cdr" else 4
     try:
-        told = json.loads(data[begin:].rstrip(b"\0"))
+        content = json.loads(data[begin:].rstrip(b"\0"))
         parts = [
-            {str(key): str(value) for key, value in told[part].items()} for part in ("metadata", "columns", "units")
+            {str(key): str(value) for key, value in content[part].items()} for part in ("metadata", "columns", "units")
         ]
         return EstimateMetadata(*parts)
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -335,7 +335,7 @@ def _layout(
     types = standard_types(encoding)
 
     def empty(kind: str) -> Any:
-        content = {name: blank(told) for name, told in types[kind][1]}
+        content = {name: blank(form) for name, form in types[kind][1]}
         if kind == "std_msgs/msg/Header":
             content["frame_id"] = frame
         if kind == ODOMETRY:
@@ -349,8 +349,8 @@ def _layout(
             content["data"] = np.zeros(len(names))
         return store.types[kind](**content)
 
-    def blank(told: tuple[int, Any]) -> Any:
-        node, inner = told
+    def blank(form: tuple[int, Any]) -> Any:
+        node, inner = form
         if node == 2:
             return empty(inner)
         if node == 1:

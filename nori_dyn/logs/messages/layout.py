@@ -196,20 +196,20 @@ class _Walk:
             self._aligned(4)
             self._number(path, [("s", f"{self.order}i4"), ("ns", f"{self.order}u4")])
             return names
-        for name, (node, told) in self.types[kind][1]:
+        for name, (node, form) in self.types[kind][1]:
             below = f"{path}.{name}"
             if name == FILLER:
                 self.at += self.encoding == "cdr"
             elif node == NAME:
-                inside = self.message(told, below, names)
-                names = inside if told.endswith("/MultiArrayLayout") else names
+                inside = self.message(form, below, names)
+                names = inside if form.endswith("/MultiArrayLayout") else names
             elif node == BASE:
-                if told[0] == "string":
+                if form[0] == "string":
                     self._text()
                 else:
-                    self._numbers(below, told[0], [""])
+                    self._numbers(below, form[0], [""])
             else:
-                (sub, inner), fixed = told
+                (sub, inner), fixed = form
                 size = fixed if node == ARRAY else self._length()
                 if sub == BASE and inner[0] == "string":
                     is_names = name in NAMES
@@ -240,8 +240,8 @@ class _Walk:
         """Names that the label of a dimension gives its elements, "tau:hip,tau:knee"."""
         names = tuple(self._text(is_decisive=True).split(","))
         names = names if len(set(names)) == len(names) else ()
-        for name, (_, told) in self.types[kind][1][1:]:
-            self._numbers(f"{path}.{name}", told[0], [""])
+        for name, (_, form) in self.types[kind][1][1:]:
+            self._numbers(f"{path}.{name}", form[0], [""])
         return names
 
     def _numbers(self, path: str, kind: str, keys: Sequence[str], count: int | None = None) -> None:
@@ -259,8 +259,8 @@ class _Walk:
             self._number(path + key, dtype)
         self.at = begin + count * size
 
-    def _number(self, path: str, told: Any) -> None:
-        dtype = np.dtype(told)
+    def _number(self, path: str, form: Any) -> None:
+        dtype = np.dtype(form)
         if self.at + dtype.itemsize > len(self.data):
             raise MalformedMessage(f"{len(self.data)} bytes end before '{path[1:]}'")
         self.places[path] = FieldSlot(self.at, dtype)

@@ -62,7 +62,7 @@ class DerivedMotion:
             yield _Differentiated(others, None, by)
 
     def learn(self, read: Callable[[], Iterable[Samples]]) -> str:
-        """Learn the noise of joints, and return what is to be told of it; "" where there is nothing.
+        """Learn the noise of joints, and return the note on it; "" where there is nothing.
 
         Args:
             read: reads the log.
@@ -110,16 +110,16 @@ class DerivedMotion:
         """Yield samples with what filters make of the motion of those around them."""
         window = max(part.by.window for part in self._parts)
         kept: Samples | None = None
-        told = 0  # how many of what is kept have been yielded
+        yielded = 0  # how many of what is kept have been yielded
         for chunk in chunks:
             kept = chunk if kept is None else joined([kept, chunk])
             until = len(kept) - window // 2
-            if len(kept) - told >= BLOCK // 2 and until > max(told, window):
-                yield self._filled(kept).at(slice(told, until))
+            if len(kept) - yielded >= BLOCK // 2 and until > max(yielded, window):
+                yield self._filled(kept).at(slice(yielded, until))
                 before = max(until - window, 0)
-                kept, told = kept.at(slice(before, None)), until - before
+                kept, yielded = kept.at(slice(before, None)), until - before
         if kept is not None:
-            yield self._filled(kept).at(slice(told, None))
+            yield self._filled(kept).at(slice(yielded, None))
 
     def _filled(self, samples: Samples) -> Samples:
         """Successive samples with their derivatives."""

@@ -123,7 +123,7 @@ class _FilterPass:
         self._close(k, steps)
 
     def _close(self, stop: int, steps: list[SquareRootInformation]) -> None:
-        """Make of steps, up to a sample, what is told of them, and forget them."""
+        """Keep the moments of steps, up to a sample, and forget the steps."""
         if not steps:
             return
         samples = range(stop - len(steps), stop)
