@@ -179,8 +179,8 @@ class Drafting:
         """How many samples a second [Hz] a log without times has; None where nothing tells.
 
         Args:
-            stated: what the file says, which counts unless positions and velocities contradict it. They tell it to three
-                digits.
+            stated: what the file says, which counts unless positions and velocities contradict it. They show three
+                digits of it.
         """
         guesses = {str(guess.entry["of"]): guess for guess in self.guesses}
         q, qd = guesses.get("q:{joint}"), guesses.get("qd:{joint}")
