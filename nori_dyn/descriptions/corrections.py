@@ -220,6 +220,7 @@ def notes_on_curves(tree: KinematicTree, form: str) -> list[str]:
     for friction in (component for component in tree.components if isinstance(component, Friction)):
         curves = {
             "quadratic friction": friction.quadratic != 0,
+            "friction that differs by direction": friction.asymmetry != 0,
             "Stribeck's friction": friction.static is not None and friction.static > friction.coulomb,
             "friction by the weight (mu)": friction.mu > 0,
             "presliding": friction.presliding is not None,

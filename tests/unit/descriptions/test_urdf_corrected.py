@@ -209,9 +209,10 @@ def test_what_a_urdf_has_no_place_for_is_said(arm):
     more = [
         Rotor(joints=["shoulder", "elbow"], inertia=0.1),
         Spring(joints="elbow", stiffness=3.0),
-        Friction(joints="elbow", coulomb=1.0, static=2.0),
+        Friction(joints="elbow", coulomb=1.0, static=2.0, asymmetry=0.1),
     ]
     assert corrected_urdf(tree.replace(components=[*couplings, *more]), arm).notes == (
+        "a URDF has no place for friction that differs by direction of 'elbow'",
         "a URDF has no place for Stribeck's friction of 'elbow'",
         "the friction of 'shoulder' is left as the file has it: the robot has none there",
         "a URDF has no place for the rotor of 'elbow': a file of components has",
