@@ -70,18 +70,12 @@ def run(data: Path) -> list[Finding | Figure]:
 
 
 def identified(folder: Path) -> tuple[nd.KinematicTree, dict[str, nd.Log], nd.results.Identification, Floats]:
-    """The arm with its friction, the logs in which nothing touches it, what was identified, and white noise (n,) [N m].
-
-    Noise is what residuals of what was held out have above the frequencies of which parameters are identified.
-    """
+    """The arm with its friction, the logs in which nothing touches it, what was found, and noise at rest (n,) [N m]."""
     arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW, PRESLIDING)
     logs = {name: nd.read_log(folder / f"{name}.csv.gz", beside("ur10e.log.yaml")) for name in LOGS}
-    how = {"held_out": logs["exciting_2"], "differentiate": WINDOW, "moving": MOVING}
-    found, raw = (
-        nd.identify(logs["exciting_1"], arm, [*ALL, *FRICTION], cutoff=cutoff, **how) for cutoff in (CUTOFF, None)
-    )
-    scatter, whole = (np.array([fit.held_out for fit in one.fits]) for one in (found, raw))
-    return found.with_stiction(), logs, found, np.sqrt(whole**2 - scatter**2)
+    how = {"held_out": logs["exciting_2"], "differentiate": WINDOW, "moving": MOVING, "cutoff": CUTOFF}
+    found = nd.identify(logs["exciting_1"], arm, [*ALL, *FRICTION], **how)
+    return found.with_stiction(), logs, found, np.array([fit.noise_at_rest for fit in found.fits])
 
 
 def torque_rows(robot: nd.KinematicTree, noise: Floats) -> list[dict[str, object]]:

@@ -24,7 +24,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.parts import Part
 from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.rows import NewtonEuler
-from nori_dyn.system.variables import DEFLECTION, STICTION, Unknown, VariableKey
+from nori_dyn.system.variables import DEFLECTION, RIPPLE, STICTION, Kind, Unknown, VariableKey
 from nori_dyn.typing import Array
 
 LEAST_WEIGHT = 1e-6
@@ -42,11 +42,13 @@ class Stiction(ConfigPart):
 
     Attributes:
         scatter: standard deviation of the friction of a joint that moves, about the law [N m or N].
+        ripple: likewise of what it is off at each tick anew, such as by the teeth of gears [N m or N]; none at rest.
         rest: time in which friction becomes another one while the robot stands still, by temperature or creep [s].
         motion: time in which it does while any joint moves: that scatters about its law, those at rest are shaken [s].
     """
 
     scatter: Positive
+    ripple: NotNegative = 0.0
     rest: Positive = 100.0
     motion: Positive = 0.3
 
@@ -151,15 +153,13 @@ class Friction(OnJoints):
                 )
             name, joint = tree.joint_names[i], tree.joints[i]
             is_deflected = self.presliding is not None and (joint.nq, joint.nv) == (1, 1)
-            yield FrictionTerm(f"friction:{name}", i, self, tuple(self._unknowns(tree, i)), is_deflected)
+            stiction = () if self.stiction is None else (_shares(STICTION, tree, i),)
+            yield FrictionTerm(f"friction:{name}", i, self, stiction, is_deflected)
             if is_deflected:
                 deflection = Unknown(VariableKey(DEFLECTION, i, name), ("",), ("",), is_force=False)
                 yield PreslidingTerm(f"presliding:{name}", i, self, (deflection,))
-
-    def _unknowns(self, tree: KinematicTree, i: int) -> Iterator[Unknown]:
-        if self.stiction is not None:
-            parts = tree.joints[i].force_components
-            yield Unknown(VariableKey(STICTION, i, tree.joint_names[i]), parts, ("",) * len(parts), is_force=False)
+            if self.stiction is not None and self.stiction.ripple:
+                yield RippleTerm(f"ripple:{name}", i, self, (_shares(RIPPLE, tree, i),))
 
     def force(self, q: Array, qd: Array, weight: Array | None = None, has_level: bool = True) -> Array:
         """The friction torque or force (n, ...) at velocities (n, ...), positive against the motor.
@@ -203,6 +203,12 @@ class Friction(OnJoints):
         return np.asarray(scaled(self.excess, slowness) + scaled(self.stribeck - velocity, slope))
 
 
+def _shares(kind: Kind, tree: KinematicTree, i: int) -> Unknown:
+    """A variable of a joint that has a number, without a unit, for each of its forces."""
+    parts = tree.joints[i].force_components
+    return Unknown(VariableKey(kind, i, tree.joint_names[i]), parts, ("",) * len(parts), is_force=False)
+
+
 def _slowness(qd: Array, stribeck: float) -> Array:
     return np.asarray(1.0 / (1.0 + (qd / stribeck) * (qd / stribeck)))
 
@@ -231,10 +237,7 @@ class FrictionTerm(JointPart):
         qd = speed_of(at, self.body)
         rest, motion = self._squares(at, qd)
         size = sqrt((rest + motion) / (qd * qd + law.width**2))
-        block = zeros((len(qd), len(qd)), qd)
-        for k in range(len(qd)):
-            block[k, k] = size[k]
-        return {self.unknowns[0].key: block}
+        return {self.unknowns[0].key: diagonal(size)}
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
         """The law, see `Part`."""
@@ -323,12 +326,56 @@ class PreslidingTerm(JointPart):
         return replace(self, unknowns=())
 
 
+@dataclass(frozen=True, slots=True)
+class RippleTerm(JointPart):
+    """The ripple of friction of one joint in (3tau): a part, with what `system.memory.Random` takes.
+
+    Attributes:
+        name: "ripple:elbow".
+        body: the link that the joint carries.
+        law: the friction.
+        unknowns: the ripple, in its standard deviations; none where there is none.
+    """
+
+    law: Friction
+    unknowns: tuple[Unknown, ...]
+
+    @property
+    def prior(self) -> VariableReading | None:
+        """What is known of it."""
+        return zero_prior(self.unknowns, [1.0 for unknown in self.unknowns for _ in unknown.components])
+
+    def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """What the motor feels of one standard deviation: nothing at rest. See `Part`."""
+        assert self.law.stiction is not None
+        qd = speed_of(at, self.body)
+        size = qd / sqrt(qd * qd + self.law.width**2) * self.law.stiction.ripple
+        return {unknown.key: diagonal(size) for unknown in self.unknowns}
+
+    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
+        """Zeros. See `Part`."""
+        return zeros((at.tree.joints[self.body].nv,), at.q)
+
+    @property
+    def on_average(self) -> RippleTerm:
+        """No ripple."""
+        return replace(self, unknowns=())
+
+
 def sliding(tree: KinematicTree) -> KinematicTree:
     """A robot without presliding: its joints slide at once."""
     found = (
         each.model_copy(update={"presliding": None}) if isinstance(each, Friction) else each for each in tree.components
     )
     return tree.replace(components=tuple(found))
+
+
+def diagonal(x: Array) -> Array:
+    """The diagonal matrix (n, n, ...) of numbers (n, ...)."""
+    found = zeros((len(x), len(x)), x)
+    for k in range(len(x)):
+        found[k, k] = x[k]
+    return found
 
 
 def carried_weight(law: Friction, at: Kinematics, i: int) -> Array | None:

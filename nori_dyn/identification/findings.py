@@ -135,7 +135,8 @@ class Identification(Shown, Renamed):
         """The robot with what its friction leaves open, see `nd.components.Friction`: `stiction` of each joint.
 
         The scatter of a joint that moves is what is left of its torque, of what was held out where something was.
-        Identify with `moving` for that, or the torques of joints at rest are in it.
+        Identify with `moving` for that, or the torques of joints at rest are in it. With a `cutoff` besides, ripple is
+        the noise of torques that they have in motion alone; that at rest is the `sigma` of their sensor.
 
         Args:
             robot: which, of several; the first when left out.
@@ -145,7 +146,7 @@ class Identification(Shown, Renamed):
 
         Source: docs/design.md, 4.13.
         """
-        left = {fit.name: fit.after if fit.held_out is None else fit.held_out for fit in self.fits}
+        left = {fit.name: fit for fit in self.fits}
         found: list[RobotComponent] = []
         tree = self.robots[robot] if robot else self.robot
         for component in tree.components:
@@ -158,7 +159,9 @@ class Identification(Shown, Renamed):
                         f"no reading tau:{name} is among those that were identified from ({listed(left)}), so that "
                         f"nothing tells how far the torque of '{name}' is from its friction."
                     )
-                stiction = Stiction(scatter=left[f"tau:{name}"]) if component.has_level else None
+                fit = left[f"tau:{name}"]
+                scatter = fit.after if fit.held_out is None else fit.held_out
+                stiction = Stiction(scatter=scatter, ripple=fit.ripple) if component.has_level else None
                 found.append(component.model_copy(update={"joints": name, "stiction": stiction}))
         return tree.replace(components=found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,8 @@ class ReadingFit:
         correlation: of what was read with what is explained, on samples held out where there are some.
         sigma: standard deviation of the residual by which the reading was weighed.
         delay: by how much the reading seems to come after the motion [s]; None where that explains nothing.
+        noise: standard deviation of what the filter takes off it, where it counts; nan without a filter.
+        noise_at_rest: the same while its joint stands still; nan where `moving` was not given, or the joint never does.
     """
 
     name: str
@@ -41,6 +44,14 @@ class ReadingFit:
     correlation: float
     sigma: float
     delay: float | None
+    noise: float
+    noise_at_rest: float
+
+    @property
+    def ripple(self) -> float:
+        """The noise that it has in motion alone; 0 where that at rest is not known."""
+        more = self.noise**2 - self.noise_at_rest**2
+        return math.sqrt(more) if more > 0 else 0.0
 
 
 def fits_of(
@@ -53,6 +64,7 @@ def fits_of(
     values_without: Floats,
     sigma: Floats,
     delays: Mapping[str, float],
+    noise: Floats,
 ) -> tuple[ReadingFit, ...]:
     """Fit of each reading.
 
@@ -66,6 +78,7 @@ def fits_of(
         values_without: those found without what was held out.
         sigma: standard deviation of each row.
         delays: by how much readings are late, where they are.
+        noise: at rest and where rows count (2, rows), see `FilterNoise`.
     """
     fits = []
     for k, name in enumerate(names):
@@ -85,6 +98,8 @@ def fits_of(
                 correlation=m.correlation(reading, log.residual(k, by) + reading),
                 sigma=float(sigma[k]),
                 delay=delays.get(name),
+                noise=float(noise[1, k]),
+                noise_at_rest=float(noise[0, k]),
             )
         )
     return tuple(fits)

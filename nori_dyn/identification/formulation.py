@@ -16,7 +16,7 @@ from nori_dyn.identification.consistent import check_known, consistent_estimate
 from nori_dyn.identification.elimination import row_names
 from nori_dyn.identification.estimation import Solution, solved
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.moment_accumulator import HuberPseudoValues
+from nori_dyn.identification.moment_accumulator import FilterNoise, HuberPseudoValues
 from nori_dyn.identification.moments import Moments
 from nori_dyn.identification.parameters import CURVE, Kind, Parameters
 from nori_dyn.identification.prior import ParameterPrior
@@ -101,6 +101,7 @@ class LogMoments:
         dt: time between them [s], where it is known.
         low, high: the smallest and the largest of each number of q (nq,).
         doubts: what is implausible about the log.
+        noise: noise of its readings, which a filter takes off.
     """
 
     log: Log
@@ -112,6 +113,7 @@ class LogMoments:
     low: Floats
     high: Floats
     doubts: tuple[PlausibilityWarning, ...]
+    noise: FilterNoise
 
     @property
     def name(self) -> str:

@@ -28,6 +28,7 @@ from nori_dyn.identification.findings import Identification
 from nori_dyn.identification.fits import IDENTIFIED, combinations_of, fits_of
 from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
 from nori_dyn.identification.log_reader import LogReader
+from nori_dyn.identification.moment_accumulator import FilterNoise
 from nori_dyn.identification.moments import triangular
 from nori_dyn.identification.parameters import CURVE, OF_MOTION, Parameters, with_presliding
 from nori_dyn.identification.physical import is_physical
@@ -365,6 +366,7 @@ class _Estimation:
                 judged[problem.free],
                 solution.sigma,
                 late,
+                FilterNoise.deviations(each.noise for each in (*self.moments, *self.validation)),
             ),
             combinations=combinations,
             directions=directions,

@@ -107,7 +107,8 @@ class LogReader:
                 f"{log.path}: no joint moves faster than {options.moving:g} rad/s or m/s for long. Give a lower speed: "
                 "moving (--moving)."
             )
-        return LogMoments(log, segments, is_loaded, robot, n, dt, low, high, report.doubts)
+        assert accumulator is not None
+        return LogMoments(log, segments, is_loaded, robot, n, dt, low, high, report.doubts, accumulator.noise)
 
     def read_again(self, logs: Sequence[LogMoments], solution: Solution, robust: bool = False) -> list[LogMoments]:
         """Moments of logs where an estimate weighs rows, and residuals that are far off count less."""

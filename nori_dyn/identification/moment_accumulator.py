@@ -9,7 +9,7 @@ Source: Gautier, Dynamic identification of robots with power model (1997), for t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -32,6 +32,9 @@ LEAST_WITHIN = 0.5
 
 WHOLLY = 0.99
 """Share of a filter's window in which a joint has to move for its torque to count."""
+
+FEWEST = 10
+"""Samples behind a filter that tell noise, at the least."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +82,37 @@ class MovingRows:
         return np.where((np.abs(qd[:, self.freedoms]) > self.speed) | (self.freedoms < 0), 1.0, 0.0)
 
 
+class FilterNoise:
+    """Noise of the readings of rows, which is what a filter takes off them: at rest, and where they count.
+
+    Args:
+        n_rows: number of rows.
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self._squares, self._counts = np.zeros((2, n_rows)), np.zeros((2, n_rows))
+
+    def add(self, noise: Floats, counts: Floats) -> None:
+        """Add noise (n, rows), with the share of the filter's window in which a row counts (n, rows)."""
+        for k, chosen in enumerate((counts < 1.0 - WHOLLY, counts > WHOLLY)):
+            self._squares[k] += np.sum(np.where(chosen, noise, 0.0) ** 2, axis=0)
+            self._counts[k] += np.sum(chosen, axis=0)
+
+    @staticmethod
+    def deviations(logs: Iterable[FilterNoise]) -> Floats:
+        """Standard deviations (2, rows) in some logs: at rest, and where rows count; nan where samples are too few."""
+        each = list(logs)
+        counts, squares = sum(one._counts for one in each), sum(one._squares for one in each)
+        mean: Floats = np.divide(squares, counts, out=np.full_like(squares, np.nan), where=counts >= FEWEST)
+        return np.sqrt(mean)
+
+
 class MomentAccumulator:
     """Accumulates the moments of samples, in order.
+
+    Attributes:
+        segments: the moments.
+        noise: noise of the readings, which the filter takes off.
 
     Args:
         rows: the rows.
@@ -100,7 +132,7 @@ class MomentAccumulator:
     ) -> None:
         self._rows, self._sigma, self._decimation, self._robust = rows, sigma, decimation, robust
         self._moving = moving
-        self.segments = Segments()
+        self.segments, self.noise = Segments(), FilterNoise(rows.layout.shape[0])
 
     def add(self, part: Motion, dt: float | None) -> None:
         """Add samples that follow those before, dt [s] apart."""
@@ -134,7 +166,17 @@ class MomentAccumulator:
             own = motion.at(part)
             counts = np.ones((len(own.q), n_rows)) if self._moving is None else self._moving.counts(own.qd)
             found = self._rows.samples(own, rates[part], self._sigma, counts)
-            yield found if self._decimation is None else _filtered(found, self._decimation)
+            yield found if self._decimation is None else self._filtered(found, self._decimation)
+
+    def _filtered(self, samples: SampleRows, decimation: Decimation) -> SampleRows:
+        """Samples behind a filter, as many as it leaves: those count of whose window nearly all do."""
+        parts = [each if each.ndim > 1 else each[:, None] for each in samples]
+        ends = [*accumulate(each.shape[1] for each in parts)][:-1]
+        found, centre = (np.split(rows, ends, axis=1) for rows in decimation.add(np.concatenate(parts, axis=1)))
+        entries, read, late, counts, shares, t = found
+        self.noise.add(centre[1] - read, counts)
+        whole = np.where(counts > WHOLLY, 1.0, 0.0)
+        return SampleRows(entries, read, late, whole, np.clip(shares, 0.0, 1.0), t[:, 0])
 
     def residuals(self, entries: Floats, values: Floats) -> Floats:
         """Residual of each row (n, rows) for values of the columns of the program."""
@@ -143,16 +185,6 @@ class MomentAccumulator:
         for row, (own, columns) in enumerate(layout.rows):
             found[:, row] += entries[:, own] @ values[columns]
         return found
-
-
-def _filtered(samples: SampleRows, decimation: Decimation) -> SampleRows:
-    """Samples behind a filter, as many as it leaves: those count of whose window nearly all do."""
-    parts = [each if each.ndim > 1 else each[:, None] for each in samples]
-    ends = [*accumulate(each.shape[1] for each in parts)][:-1]
-    found = np.split(decimation.add(np.concatenate(parts, axis=1)), ends, axis=1)
-    entries, read, late, counts, shares, t = found
-    whole = np.where(counts > WHOLLY, 1.0, 0.0)
-    return SampleRows(entries, read, late, whole, np.clip(shares, 0.0, 1.0), t[:, 0])
 
 
 ATTENUATION = 60.0
@@ -193,20 +225,20 @@ class Decimation:
         self._half = half
         self._kept: Floats | None = None
 
-    def add(self, rows: Floats) -> Floats:
-        """Filter the next samples (n, k): what is left (m, k), nothing where more are needed."""
+    def add(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Filter the next samples (n, k): what is left (m, k), and samples at these times; none where it needs more."""
         all_rows = rows if self._kept is None else np.concatenate([self._kept, rows])
         n = len(all_rows) - 2 * self._half
         if n <= 0:
             self._kept = np.array(all_rows)
-            return np.empty((0, rows.shape[1]), order="F")
+            return np.empty((0, rows.shape[1]), order="F"), np.empty((0, rows.shape[1]))
         m = (n - 1) // self.step + 1
         used = all_rows[: (m - 1) * self.step + 2 * self._half + 1]
         found = np.empty((m, rows.shape[1]), order="F")
         for k in range(m):
             found[k] = self.taps @ used[k * self.step : k * self.step + len(self.taps)]
         self._kept = np.array(all_rows[m * self.step :])
-        return found
+        return found, all_rows[self._half : self._half + m * self.step : self.step]
 
     def restart(self) -> None:
         """Begin anew: the next samples do not follow those before."""

@@ -37,7 +37,7 @@ from nori_dyn.measurements.touch import TouchedLinks
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.memory import Remembered, fading_parts
+from nori_dyn.system.memory import Random, Remembered
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
 from nori_dyn.system.plugins import entries_of, types_by_name
 from nori_dyn.system.variables import CENTROIDAL, TOUCH, Variable, VariableKey, tree_variables
@@ -308,7 +308,7 @@ class SensorSet(Shown):
                 equations.extend(memory.equations(tree))
         _check_base(equations)
         parts = parts_of(tree)
-        equations.extend(part.prior for part in fading_parts(parts).values() if part.prior is not None)
+        equations.extend(part.prior for part in parts if isinstance(part, Random) and part.prior is not None)
         if self.memory:
             variables = tree_variables(tree, act_on_joints(parts), added_unknowns(parts, equations))
             equations.extend(beginnings(self.remembered([v for v in variables if v.components], equations)))

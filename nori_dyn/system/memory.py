@@ -77,16 +77,21 @@ class Remembered:
 
 
 @runtime_checkable
-class Fading(Averaged, Protocol):
-    """Optional side of a component's part: its one variable is state wherever there is any, and fades by itself."""
+class Random(Averaged, Protocol):
+    """Optional side of a component's part: its one variable is a random number about its average."""
 
     @property
     def unknowns(self) -> tuple[Unknown, ...]:
-        """The variable; none where the part has none, and nothing fades."""
+        """The variable; none where the part has none."""
 
     @property
     def prior(self) -> Equation | None:
-        """Rows by which the variable is known at first, and where nothing is remembered at each tick."""
+        """Rows by which the variable is known: at each tick, or at first where it is state."""
+
+
+@runtime_checkable
+class Fading(Random, Protocol):
+    """Optional side of a component's part: its random variable is state wherever there is any, and fades by itself."""
 
     @property
     def time_constant(self) -> float:

@@ -25,7 +25,7 @@ from nori_dyn.typing import Array
 class Part(Protocol):
     """The share of a component in a robot's equations. Laws, tested in tests/contracts/test_components.py.
 
-    - `blocks` depends on q only, `bias` on q and qd;
+    - `blocks` depends on q only, but those of a random variable on qd as well, `bias` on q and qd;
     - each block has as many rows as the equation, and as many columns as its variable;
     - a multiplier does no work that its rows do not see: its terms in the equations of motion are minus the transpose
       of its rows;

@@ -28,6 +28,9 @@ OFFSET: Kind = "offset"
 STICTION: Kind = "stiction"
 """The friction of joints at rest, as a share of what it can be: see `components.friction`."""
 
+RIPPLE: Kind = "ripple"
+"""What the friction of joints that move is off at each tick anew, in standard deviations: likewise."""
+
 DEFLECTION: Kind = "deflection"
 """How far what rubs in joints is deflected, as a share of what makes it slide: see `components.presliding`."""
 
@@ -53,6 +56,7 @@ WORDS: Mapping[Kind, str] = {
     "offset": "offset of sensor",
     "qd": "joint velocity",
     STICTION: "stiction of joint",
+    RIPPLE: "ripple of joint",
     DEFLECTION: "deflection of joint",
     PAYLOAD: "payload of link",
     TOUCH: "wrench of touch",

@@ -16,7 +16,7 @@ from nori_dyn.model.tree import Closing, Frame, KinematicTree
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.memory import Fading
+from nori_dyn.system.memory import Random
 from nori_dyn.system.parts import Part, parts_of
 from nori_dyn.system.variables import VariableKey
 from tests.noted import noted
@@ -33,7 +33,7 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
         {"joints": "all", "viscous": 0.3, "coulomb": 0.5, "width": 0.2},
         {"joints": "joint2", "coulomb": 1.0, "static": 1.5, "stribeck": 0.3, "width": 0.1},
         {"joints": "joint3", "mu": 0.3, "coulomb": 0.5, "width": 0.1},
-        {"joints": "joint3", "coulomb": 0.5, "width": 0.1, "stiction": {"scatter": 0.2}},
+        {"joints": "joint3", "coulomb": 0.5, "width": 0.1, "stiction": {"scatter": 0.2, "ripple": 0.1}},
         {"joints": "joint4", "coulomb": 0.5, "mu": 0.1, "presliding": {"distance": 1e-3}},
     ],
     "payload": [{"link": "link8"}, {"link": "left", "mass": 2.0, "reach": 0.1, "change": 5.0}],
@@ -142,7 +142,7 @@ def test_configs_go_to_a_dictionary_and_back_and_parts_keep_their_laws(entries):
 def check_parts(tree: KinematicTree) -> None:
     """Parts act with the shape of what they act on, at any velocity, and multipliers by the transpose of their rows.
 
-    Only what fades depends on the velocity as well.
+    Only what random numbers do depends on the velocity as well.
     """
     at = state(tree)
     still = positions(tree, at.q)
@@ -157,7 +157,7 @@ def check_parts(tree: KinematicTree) -> None:
             assert part.bias(key, at).shape == (n,)
             assert {v: block.shape for v, block in blocks.items()} == {v: (n, columns[v]) for v in blocks}
             for variable, block in part.blocks(key, still).items():
-                if not isinstance(part, Fading):
+                if not isinstance(part, Random):
                     assert_close(blocks[variable], block, RECURSION)
         for equation in (equation for equation in part.equations if not equation.is_measured):
             (unknown,) = part.unknowns

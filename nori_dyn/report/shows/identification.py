@@ -105,19 +105,26 @@ def by_unit(fits: Iterable[ReadingFit]) -> dict[str, list[ReadingFit]]:
     return found
 
 
+NOISE = " noise: of the reading, by what the filter took off, while its joint moves, and at rest."
+
+
 def fit_table(fits: Sequence[ReadingFit]) -> Table:
     """How well each reading is explained."""
     units = {fit.unit for fit in fits}
     (unit,) = units if len(units) == 1 else ("",)
     columns = ["reading", *(("unit",) if not unit else ()), "spread", "before", "after", "held out", "correlation"]
+    has_noise = any(np.isfinite(fit.noise_at_rest) for fit in fits)
+    columns += ["noise", "at rest"] if has_noise else []
     rows = []
     for fit in fits:
         own = [unbroken(fit.name), *((fit.unit,) if not unit else ()), fit.spread, fit.before, fit.after]
-        rows.append((*own, "" if fit.held_out is None else fit.held_out, f"{fit.correlation:.4f}"))
+        noise = [each if np.isfinite(each) else "" for each in (fit.noise, fit.noise_at_rest)] if has_noise else []
+        rows.append((*own, "" if fit.held_out is None else fit.held_out, f"{fit.correlation:.4f}", *noise))
     where = "held out" if any(fit.held_out is not None for fit in fits) else "read"
     note = (
         "spread: standard deviation of what was read. before, after, held out: rms of the error by the model, by what "
         f"was found, and of what was held out. correlation: of what was {where} with what the found model says."
+        f"{NOISE if has_noise else ''}"
     )
     left = (0,) if unit else (0, 1)
     most = [max(fit.before, fit.after) or 1.0 for fit in fits]

@@ -11,14 +11,14 @@ from tests.tolerances import Tolerance, assert_close
 
 DENSE = Tolerance(1e-8, "covariances of condition up to 1e6, subtracted, over 400 ticks")
 COULOMB, MU, WIDTH, SCATTER, REST, MOTION = 1.0, 0.07, 0.01, 0.2, 5.0, 0.1
-NOISE, PUSH, LASTS, DT = 0.05, 3.0, 0.5, 0.01
+NOISE, RIPPLE, PUSH, LASTS, DT = 0.05, 0.1, 3.0, 0.5, 0.01
 GAP = 250
 """The tick that comes a second late."""
 NAMES = "joint1", "joint2"
 
 
 def arm() -> nd.KinematicTree:
-    stiction = {"scatter": SCATTER, "rest": REST, "motion": MOTION}
+    stiction = {"scatter": SCATTER, "ripple": RIPPLE, "rest": REST, "motion": MOTION}
     friction = Friction(joints="all", coulomb=COULOMB, mu=MU, width=WIDTH, stiction=stiction)
     return nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0), components=[friction])
 
@@ -53,11 +53,12 @@ def by_hand(j: int) -> dict[str, np.ndarray]:
     size = np.sqrt((WIDTH**2 * level**2 + 3 * SCATTER**2 * square) / (WIDTH**2 + square))
     shaken = (qd**2).sum(axis=1)  # by any joint that moves
     rate = (WIDTH**2 / REST + shaken / MOTION) / (WIDTH**2 + shaken)
+    noise = NOISE**2 + RIPPLE**2 * square / (WIDTH**2 + square)
     before = np.diag([PUSH**2, 1 / 3])
     m, P, passed = np.zeros(2), before, []
     for k in range(len(t)):
         H = np.array([1.0, size[k]])
-        gain = P @ H / (H @ P @ H + NOISE**2)
+        gain = P @ H / (H @ P @ H + noise[k])
         m, P = m + gain * (r[k] - H @ m), P - np.outer(gain, H @ P)
         dt = t[k + 1] - t[k] if k + 1 < len(t) else DT
         fades = np.exp(-dt * rate[k]) if dt < 5.5 * DT else 1e-4  # after a gap it may be any

@@ -120,6 +120,23 @@ def test_stiction_of_what_was_found_scatters_as_the_fit_does(tmp_path, arm):
     assert scatter == {name: pytest.approx(0.05, rel=0.2) for name in arm.joint_names}
 
 
+def test_ripple_is_the_noise_that_joints_have_in_motion_alone(tmp_path):
+    """Noise is white, of 0.05 N m at rest and 0.2 in motion; a filter of 5 Hz takes nearly all of it off."""
+    friction = nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, width=0.01)
+    robot, t = nd.autotree(1).replace(gravity=(0.0, -9.81, 0.0), components=[friction]), 0.01 * np.arange(6000)
+    moves = np.where(t > 20.0, 1.0, 0.0)
+    q, qd, qdd = (moves * each for each in (1.0 - np.cos(2 * t - 40.0), 2 * np.sin(2 * t - 40), 4 * np.cos(2 * t - 40)))
+    noise = np.random.default_rng(0).normal(size=6000) * np.where(moves, 0.2, 0.05)
+    tau = nd.compile(nd.rnea, robot).batch(*(each[:, None] for each in (q, qd, qdd)))[:, 0] + noise
+    np.savez(tmp_path / "log.npz", t=t, q=q[:, None], qd=qd[:, None], qdd=qdd[:, None], tau=tau[:, None])
+    found = nd.identify(tmp_path / "log.npz", robot, ["friction"], moving=0.05, cutoff=5.0)
+    (fit,), (law,) = found.fits, found.with_stiction().components
+    assert fit.noise_at_rest == pytest.approx(0.05, rel=0.1)
+    assert fit.noise == pytest.approx(0.2, rel=0.1)
+    assert law.stiction.ripple == pytest.approx(np.sqrt(0.2**2 - 0.05**2), rel=0.1)
+    assert "at rest" in str(found)
+
+
 def test_friction_rotors_and_offsets_are_found(tmp_path, arm):
     drives = (
         nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, width=0.01),
