@@ -24,7 +24,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.parts import Part
 from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.rows import NewtonEuler
-from nori_dyn.system.variables import DEFLECTION, RIPPLE, STICTION, Kind, Unknown, VariableKey
+from nori_dyn.system.variables import DEFLECTION, DRIFT, RIPPLE, STICTION, Kind, Unknown, VariableKey
 from nori_dyn.typing import Array
 
 LEAST_WEIGHT = 1e-6
@@ -43,12 +43,16 @@ class Stiction(ConfigPart):
     Attributes:
         scatter: standard deviation of the friction of a joint that moves, about the law [N m or N].
         ripple: likewise of what it is off at each tick anew, such as by the teeth of gears [N m or N]; none at rest.
+        drift: likewise of the share by which viscous friction is more or less than by the law, as temperature has it.
+        warms: time in which that becomes another one [s].
         rest: time in which friction becomes another one while the robot stands still, by temperature or creep [s].
         motion: time in which it does while any joint moves: that scatters about its law, those at rest are shaken [s].
     """
 
     scatter: Positive
     ripple: NotNegative = 0.0
+    drift: NotNegative = 0.0
+    warms: Positive = 1000.0
     rest: Positive = 100.0
     motion: Positive = 0.3
 
@@ -160,6 +164,8 @@ class Friction(OnJoints):
                 yield PreslidingTerm(f"presliding:{name}", i, self, (deflection,))
             if self.stiction is not None and self.stiction.ripple:
                 yield RippleTerm(f"ripple:{name}", i, self, (_shares(RIPPLE, tree, i),))
+            if self.stiction is not None and self.stiction.drift:
+                yield DriftTerm(f"drift:{name}", i, self, (_shares(DRIFT, tree, i),))
 
     def force(self, q: Array, qd: Array, weight: Array | None = None, has_level: bool = True) -> Array:
         """The friction torque or force (n, ...) at velocities (n, ...), positive against the motor.
@@ -286,18 +292,41 @@ class FrictionTerm(JointPart):
 
 
 @dataclass(frozen=True, slots=True)
-class PreslidingTerm(JointPart):
-    """F times the deflection of one joint in (3tau), and the reading of that: a part.
+class VariableTerm(JointPart):
+    """Shared part of what friction of one joint does in (3tau) by a variable, on average nothing.
 
     Attributes:
         name: "presliding:elbow".
         body: the link that the joint carries.
         law: the friction.
-        unknowns: the deflection; none where the law has F times the sign of the velocity.
+        unknowns: the variable; none where it is zero.
     """
 
     law: Friction
     unknowns: tuple[Unknown, ...]
+
+    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
+        """Zeros. See `Part`."""
+        return zeros((at.tree.joints[self.body].nv,), at.q)
+
+    @property
+    def on_average(self) -> Self:
+        """The part without it."""
+        return replace(self, unknowns=())
+
+    @property
+    def stiction(self) -> Stiction:
+        """What the law leaves open, where it does."""
+        assert self.law.stiction is not None
+        return self.law.stiction
+
+
+@dataclass(frozen=True, slots=True)
+class PreslidingTerm(VariableTerm):
+    """F times the deflection of one joint in (3tau), and the reading of that: a part.
+
+    Without the deflection the law has F times the sign of the velocity.
+    """
 
     @property
     def equations(self) -> tuple[DeflectionReading, ...]:  # type: ignore[override]
@@ -316,50 +345,40 @@ class PreslidingTerm(JointPart):
             block[0, 0] = level[0] if isinstance(level, np.ndarray) else level
         return {unknown.key: block for unknown in self.unknowns}
 
-    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
-        """Zeros. See `Part`."""
-        return zeros((1,), at.q)
-
-    @property
-    def on_average(self) -> PreslidingTerm:
-        """Nothing: the law has F times the sign of the velocity."""
-        return replace(self, unknowns=())
-
 
 @dataclass(frozen=True, slots=True)
-class RippleTerm(JointPart):
-    """The ripple of friction of one joint in (3tau): a part, with what `system.memory.Random` takes.
-
-    Attributes:
-        name: "ripple:elbow".
-        body: the link that the joint carries.
-        law: the friction.
-        unknowns: the ripple, in its standard deviations; none where there is none.
-    """
-
-    law: Friction
-    unknowns: tuple[Unknown, ...]
+class RippleTerm(VariableTerm):
+    """The ripple of friction of one joint in (3tau): a part, with what `system.memory.Random` takes."""
 
     @property
     def prior(self) -> VariableReading | None:
-        """What is known of it."""
+        """That it is in standard deviations."""
         return zero_prior(self.unknowns, [1.0 for unknown in self.unknowns for _ in unknown.components])
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
         """What the motor feels of one standard deviation: nothing at rest. See `Part`."""
-        assert self.law.stiction is not None
         qd = speed_of(at, self.body)
-        size = qd / sqrt(qd * qd + self.law.width**2) * self.law.stiction.ripple
+        size = qd / sqrt(qd * qd + self.law.width**2) * self.stiction.ripple
         return {unknown.key: diagonal(size) for unknown in self.unknowns}
 
-    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
-        """Zeros. See `Part`."""
-        return zeros((at.tree.joints[self.body].nv,), at.q)
+
+@dataclass(frozen=True, slots=True)
+class DriftTerm(VariableTerm):
+    """The share by which viscous friction of one joint is more, in (3tau): a part, see `system.memory.Lasting`."""
 
     @property
-    def on_average(self) -> RippleTerm:
-        """No ripple."""
-        return replace(self, unknowns=())
+    def prior(self) -> VariableReading | None:
+        """What is known of it beforehand."""
+        return zero_prior(self.unknowns, [self.stiction.drift for unknown in self.unknowns for _ in unknown.components])
+
+    @property
+    def time_constant(self) -> float:
+        """Time in which it becomes another one [s]."""
+        return self.stiction.warms
+
+    def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Viscous friction. See `Part`."""
+        return {unknown.key: diagonal(speed_of(at, self.body) * self.law.viscous) for unknown in self.unknowns}
 
 
 def sliding(tree: KinematicTree) -> KinematicTree:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import add, cross_force, matmul, matvec, transpose, zeros
+from nori_dyn.algebra.spatial import cross_force, matmul, matvec, transpose, zeros
 from nori_dyn.components.base import Component, zero_prior
 from nori_dyn.components.friction import Friction
 from nori_dyn.errors import ModelError
@@ -71,7 +71,7 @@ class UnknownPayload(Component):
 
 @dataclass(frozen=True, slots=True)
 class PayloadPart:
-    """The wrench that moves a payload, in (3f): a part, with what `system.memory.Fading` takes.
+    """The wrench that moves a payload, in (3f): a part, with what `system.memory.Lasting` takes.
 
     Attributes:
         name: "payload:tool0".
@@ -142,11 +142,3 @@ class PayloadPart:
     def time_constant(self) -> float:
         """Time in which it becomes another one [s]."""
         return self.law.change
-
-    def bounded_share(self, at: Kinematics) -> Array:
-        """None of it is bounded (10, ...)."""
-        return zeros((len(TEN),), at.q)
-
-    def fading(self, at: Kinematics) -> Array:
-        """One over that time (10, ...) [1/s]."""
-        return add(zeros((len(TEN),), at.q), np.full(len(TEN), 1 / self.law.change))

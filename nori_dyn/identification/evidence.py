@@ -51,6 +51,15 @@ class Evidence:
         """Combination of columns that is the residual of a row, in units of its reading."""
         return self.rows[row].residual(self.beta(values)) / self.gain(row, values)
 
+    def shift_of(self, row: int, column: int, values: Floats) -> tuple[float, float]:
+        """By how much a column's value differs here from an estimate, by one row alone, and its information."""
+        m = self.rows[row]
+        own = np.zeros(len(m.R))
+        own[: m.k] = m.columns == column
+        own /= self.gain(row, values)
+        information = m.inner(own, own)
+        return -m.inner(own, self.residual(row, values)) / information if information > 0 else 0.0, information
+
     def over(self, row: int, moments: Moments, values: Floats | None = None) -> Floats:
         """Rows [W c] (k, n + 1) over the free parameters, in units of the reading.
 

@@ -67,6 +67,7 @@ class Identification(Shown, Renamed):
         plain: the same by least squares alone, which may be what no body can have.
         solution: the latter with its covariance, over the free parameters.
         fits: how well each reading is explained.
+        stictions: what the friction of joints leaves open, by the names of their torques: see `with_stiction`.
         combinations: those that are identifiable, in the order of the base parameters.
         directions: the share of the prior deviation that is left along independent directions, the best identified
             first.
@@ -100,6 +101,7 @@ class Identification(Shown, Renamed):
     plain: Floats
     solution: Solution
     fits: tuple[ReadingFit, ...]
+    stictions: Mapping[str, Stiction]
     combinations: tuple[BaseParameterEstimate, ...]
     directions: Floats
     doubts: tuple[str, ...]
@@ -136,7 +138,8 @@ class Identification(Shown, Renamed):
 
         The scatter of a joint that moves is what is left of its torque, of what was held out where something was.
         Identify with `moving` for that, or the torques of joints at rest are in it. With a `cutoff` besides, ripple is
-        the noise of torques that they have in motion alone; that at rest is the `sigma` of their sensor.
+        the noise of torques that they have in motion alone; that at rest is the `sigma` of their sensor. Drift is how
+        much viscous friction differs from log to log, of those held out where these are others.
 
         Args:
             robot: which, of several; the first when left out.
@@ -146,7 +149,6 @@ class Identification(Shown, Renamed):
 
         Source: docs/design.md, 4.13.
         """
-        left = {fit.name: fit for fit in self.fits}
         found: list[RobotComponent] = []
         tree = self.robots[robot] if robot else self.robot
         for component in tree.components:
@@ -154,14 +156,13 @@ class Identification(Shown, Renamed):
                 found.append(component)
                 continue
             for name in (tree.joint_names[i] for i in component.joints_on(tree)):
-                if f"tau:{name}" not in left:
+                if f"tau:{name}" not in self.stictions:
+                    read = listed(fit.name for fit in self.fits)
                     raise InputError(
-                        f"no reading tau:{name} is among those that were identified from ({listed(left)}), so that "
+                        f"no reading tau:{name} is among those that were identified from ({read}), so that "
                         f"nothing tells how far the torque of '{name}' is from its friction."
                     )
-                fit = left[f"tau:{name}"]
-                scatter = fit.after if fit.held_out is None else fit.held_out
-                stiction = Stiction(scatter=scatter, ripple=fit.ripple) if component.has_level else None
+                stiction = self.stictions[f"tau:{name}"] if component.has_level else None
                 found.append(component.model_copy(update={"joints": name, "stiction": stiction}))
         return tree.replace(components=found)
 

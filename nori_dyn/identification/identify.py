@@ -45,6 +45,7 @@ from nori_dyn.identification.plausibility import (
 )
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.regression import force_readings_of
+from nori_dyn.identification.stiction import stictions
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.motion.differentiation import Differentiate, differentiator
@@ -351,23 +352,27 @@ class _Estimation:
         doubts += weak_motion(self.still, identified, int(np.sum(directions < IDENTIFIED)), len(directions))
         first = {each.is_loaded: each for each in reversed(self.validation or weighted)}
         drawn = sorted(first) if formulation.options.has_curves else ()
+        all_logs = [evidence(each) for each in self.moments]
+        fits = fits_of(
+            names,
+            force_readings_of(formulation.options.systems.values()),
+            all_logs,
+            held_out,
+            before,
+            values[problem.free],
+            judged[problem.free],
+            solution.sigma,
+            late,
+            FilterNoise.deviations(each.noise for each in (*self.moments, *self.validation)),
+        )
+        rest = stictions(problem, names, fits, held_out or all_logs, judged[problem.free], bool(self.validation))
         return Identification(
             problem=problem,
             values=values,
             plain=plain,
             solution=solution,
-            fits=fits_of(
-                names,
-                force_readings_of(formulation.options.systems.values()),
-                [evidence(each) for each in self.moments],
-                held_out,
-                before,
-                values[problem.free],
-                judged[problem.free],
-                solution.sigma,
-                late,
-                FilterNoise.deviations(each.noise for each in (*self.moments, *self.validation)),
-            ),
+            fits=fits,
+            stictions=dict(rest),
             combinations=combinations,
             directions=directions,
             doubts=tuple(doubts),

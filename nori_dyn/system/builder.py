@@ -21,7 +21,7 @@ from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.assembly import Nonzeros, assemble, check_bias, check_sigma, columns_of
 from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
-from nori_dyn.system.memory import Remembered, WithMemory, fading_parts
+from nori_dyn.system.memory import Remembered, WithMemory, lasting_parts
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.parts import OfAccelerations, act_on_joints, added_unknowns, parts_of, readings_of
 from nori_dyn.system.repeats import ComponentRows, Repeat
@@ -74,7 +74,7 @@ class System(Shown):
             tuple(sensors.remembered(self.variables, of_sensors)) if isinstance(sensors, WithMemory) else ()
         )
         if self.memory:
-            self.memory = tuple(self._with_fading(self.memory))
+            self.memory = tuple(self._with_lasting(self.memory))
         sigma = sensors.dynamics_sigma if isinstance(sensors, NoisyDynamics) else exact
         motion = newton_euler(tree, self.parts, sigma)
         equations: dict[RowKey, Equation] = {equation.key: equation for equation in motion}
@@ -101,15 +101,15 @@ class System(Shown):
         of, by = self.tree if tree is None else tree, self.sensors if sensors is None else sensors
         return System(of, by, self.of_components.repeats)
 
-    def _with_fading(self, memory: Iterable[Remembered]) -> Iterator[Remembered]:
+    def _with_lasting(self, memory: Iterable[Remembered]) -> Iterator[Remembered]:
         """Yield state variables and, of components, those that always are."""
-        fading, entries = fading_parts(self.parts), {each.variable.key: each for each in memory}
-        yield from (each for key, each in entries.items() if key not in fading)
+        lasting, entries = lasting_parts(self.parts), {each.variable.key: each for each in memory}
+        yield from (each for key, each in entries.items() if key not in lasting)
         for v in self.variables:
-            if v.key in fading:
+            if v.key in lasting:
                 entry = entries.get(v.key)
                 name, jump = (v.kind, ()) if entry is None else (entry.memory, entry.jump)
-                yield Remembered.fading(name, v, fading[v.key], jump)
+                yield Remembered.lasting(name, v, lasting[v.key], jump)
 
     def _row_blocks(
         self, equations: Mapping[RowKey, Equation], sigmas: Sequence[tuple[float, ...] | None]

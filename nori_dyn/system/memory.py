@@ -53,13 +53,14 @@ class Remembered:
     jump: tuple[float, ...] = ()
 
     @staticmethod
-    def fading(memory: str, variable: Variable, part: Fading, jump: tuple[float, ...] = ()) -> Remembered:
-        """A variable of a component that keeps the variance of its prior, in a time that depends on the state."""
+    def lasting(memory: str, variable: Variable, part: Lasting, jump: tuple[float, ...] = ()) -> Remembered:
+        """A variable of a component that keeps the variance of its prior, in a time that may depend on the state."""
         T, prior = part.time_constant, part.prior
         assert prior is not None
         sigma = prior.sigma or ()
         walk = tuple(each * math.sqrt(2 / T) for each in sigma)
-        return Remembered(memory, variable, (0.0,) * len(sigma), sigma, walk, T, None, prior.name, part, jump)
+        by_state = part if isinstance(part, Fading) else None
+        return Remembered(memory, variable, (0.0,) * len(sigma), sigma, walk, T, None, prior.name, by_state, jump)
 
     def decay(self, dt: float | Floats) -> Floats:
         """A, by which it is multiplied over a time [s], or over each of many."""
@@ -90,12 +91,17 @@ class Random(Averaged, Protocol):
 
 
 @runtime_checkable
-class Fading(Random, Protocol):
+class Lasting(Random, Protocol):
     """Optional side of a component's part: its random variable is state wherever there is any, and fades by itself."""
 
     @property
     def time_constant(self) -> float:
         """The longest time in which it fades to 1 / e [s]."""
+
+
+@runtime_checkable
+class Fading(Lasting, Protocol):
+    """Optional side of a component's part: in which time its variable fades depends on the state."""
 
     def bounded_share(self, at: Kinematics) -> Array:
         """The share of the variance of what it does at a state (n, ...) that is of a bounded, uniform law."""
@@ -104,9 +110,9 @@ class Fading(Random, Protocol):
         """One over the time in which it does at a state (n, ...) [1/s], over any scalar."""
 
 
-def fading_parts(parts: Iterable[object]) -> dict[VariableKey, Fading]:
-    """Parts whose variables fade, by these."""
-    return {part.unknowns[0].key: part for part in parts if isinstance(part, Fading) and part.unknowns}
+def lasting_parts(parts: Iterable[object]) -> dict[VariableKey, Lasting]:
+    """Parts whose variables last, by these."""
+    return {part.unknowns[0].key: part for part in parts if isinstance(part, Lasting) and part.unknowns}
 
 
 @runtime_checkable

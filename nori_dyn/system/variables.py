@@ -31,6 +31,9 @@ STICTION: Kind = "stiction"
 RIPPLE: Kind = "ripple"
 """What the friction of joints that move is off at each tick anew, in standard deviations: likewise."""
 
+DRIFT: Kind = "drift"
+"""By which share the viscous friction of joints is more than by its law: likewise."""
+
 DEFLECTION: Kind = "deflection"
 """How far what rubs in joints is deflected, as a share of what makes it slide: see `components.presliding`."""
 
@@ -57,6 +60,7 @@ WORDS: Mapping[Kind, str] = {
     "qd": "joint velocity",
     STICTION: "stiction of joint",
     RIPPLE: "ripple of joint",
+    DRIFT: "drift of joint",
     DEFLECTION: "deflection of joint",
     PAYLOAD: "payload of link",
     TOUCH: "wrench of touch",

@@ -12,14 +12,16 @@ from tests.tolerances import Tolerance, assert_close
 DENSE = Tolerance(1e-8, "covariances of condition up to 1e6, subtracted, over 400 ticks")
 COULOMB, MU, WIDTH, SCATTER, REST, MOTION = 1.0, 0.07, 0.01, 0.2, 5.0, 0.1
 NOISE, RIPPLE, PUSH, LASTS, DT = 0.05, 0.1, 3.0, 0.5, 0.01
+VISCOUS, DRIFT, WARMS = 0.6, 0.3, 20.0
 GAP = 250
 """The tick that comes a second late."""
 NAMES = "joint1", "joint2"
 
 
 def arm() -> nd.KinematicTree:
-    stiction = {"scatter": SCATTER, "ripple": RIPPLE, "rest": REST, "motion": MOTION}
-    friction = Friction(joints="all", coulomb=COULOMB, mu=MU, width=WIDTH, stiction=stiction)
+    drift = {"drift": DRIFT, "warms": WARMS}
+    stiction = {"scatter": SCATTER, "ripple": RIPPLE, **drift, "rest": REST, "motion": MOTION}
+    friction = Friction(joints="all", viscous=VISCOUS, coulomb=COULOMB, mu=MU, width=WIDTH, stiction=stiction)
     return nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0), components=[friction])
 
 
@@ -28,7 +30,7 @@ def plan() -> nd.Plan:
     rows = [ACCELERATIONS, TORQUES | {"sigma": NOISE, "offset": {"sigma": PUSH}}, UNLOADED]
     push = {"of": "offset", "walk": PUSH * np.sqrt(2 / LASTS), "time_constant": LASTS}
     sensors = sensor_set(*rows, name="pushed", memory={"push": push})
-    return nd.plan(nd.System(arm(), sensors), outputs=["offset", "stiction", "tau"])
+    return nd.plan(nd.System(arm(), sensors), outputs=["offset", "stiction", "drift", "tau"])
 
 
 def recorded(n: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -43,7 +45,7 @@ def recorded(n: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarr
 
 
 def by_hand(j: int) -> dict[str, np.ndarray]:
-    """Means and deviations of [push, share] of a joint by the readings so far, and by all."""
+    """Means and deviations of [push, share, drift] of a joint by the readings so far, and by all."""
     t, q, qd, y = recorded()
     rigid = arm().replace(components=())
     zero = np.zeros_like(q.T)
@@ -54,15 +56,15 @@ def by_hand(j: int) -> dict[str, np.ndarray]:
     shaken = (qd**2).sum(axis=1)  # by any joint that moves
     rate = (WIDTH**2 / REST + shaken / MOTION) / (WIDTH**2 + shaken)
     noise = NOISE**2 + RIPPLE**2 * square / (WIDTH**2 + square)
-    before = np.diag([PUSH**2, 1 / 3])
-    m, P, passed = np.zeros(2), before, []
+    before = np.diag([PUSH**2, 1 / 3, DRIFT**2])
+    m, P, passed = np.zeros(3), before, []
     for k in range(len(t)):
-        H = np.array([1.0, size[k]])
+        H = np.array([1.0, size[k], VISCOUS * qd[k, j]])
         gain = P @ H / (H @ P @ H + noise[k])
         m, P = m + gain * (r[k] - H @ m), P - np.outer(gain, H @ P)
         dt = t[k + 1] - t[k] if k + 1 < len(t) else DT
         fades = np.exp(-dt * rate[k]) if dt < 5.5 * DT else 1e-4  # after a gap it may be any
-        F = np.diag([np.exp(-dt / LASTS), fades])
+        F = np.diag([np.exp(-dt / LASTS), fades, np.exp(-dt / WARMS)])
         passed.append((m, P, F, F @ m, F @ P @ F + before - F @ before @ F))
         m, P = passed[-1][3:]
     later = [passed[-1][:2]]
@@ -85,7 +87,7 @@ def test_pushes_and_friction_at_rest_are_those_of_a_dense_filter(backend, which)
     found = tracker.over(t, q, qd, np.hstack([np.zeros_like(y), y]), causal=which == "filtered")
     for j, name in enumerate(NAMES):
         expected = by_hand(j)
-        for k, kind in enumerate(("offset:tau", "stiction")):
+        for k, kind in enumerate(("offset:tau", "stiction", "drift")):
             place = found.memory.places(f"{kind}:{name}")[0]
             assert_close(found.memory.mean[:, place], expected[f"{which} mean"][:, k], DENSE)
             assert_close(found.memory.deviations[:, place], expected[f"{which} deviation"][:, k], DENSE)
@@ -124,6 +126,8 @@ def test_a_band_at_rest_is_no_wider_than_friction_can_be():
 def test_an_entry_may_name_it_and_then_says_nothing_more():
     rows, named = (TORQUES | {"sigma": 1.0}, UNLOADED), {"of": "stiction"}
     found = nd.System(arm(), sensor_set(*rows, memory={"friction": named})).memory
-    assert [(one.memory, one.variable.name) for one in found] == [("friction", f"stiction:{name}") for name in NAMES]
+    assert [(one.memory, one.variable.name) for one in found] == [
+        (memory, f"{kind}:{name}") for name in NAMES for memory, kind in (("friction", "stiction"), ("drift", "drift"))
+    ]
     with pytest.raises(nd.errors.SensorConfigError, match="'stiction:joint1' is as the friction of its joint says"):
         nd.System(arm(), sensor_set(*rows, memory={"friction": named | {"walk": 1.0}}))

@@ -120,6 +120,21 @@ def test_stiction_of_what_was_found_scatters_as_the_fit_does(tmp_path, arm):
     assert scatter == {name: pytest.approx(0.05, rel=0.2) for name in arm.joint_names}
 
 
+def test_drift_is_how_much_viscous_friction_differs_from_log_to_log(tmp_path, arm):
+    """And is not counted as scatter; without other logs nothing tells it."""
+    laws = [nd.components.Friction(joints="all", viscous=each, coulomb=1.5, width=0.01) for each in (0.6, 0.7, 0.8)]
+    colder, log, warmer = (
+        saved_log(tmp_path / f"{law.viscous}.npz", arm.replace(components=[law]), sigma=0.02) for law in laws
+    )
+    for held_out, drift in ((1 / 3, 0.0), ([colder, warmer], 0.1 / 0.7)):
+        found = nd.identify(log, nd.System(arm, ARM), ["friction"], physical=False, held_out=held_out)
+        for each in found.with_stiction().components:
+            assert each.stiction.drift == pytest.approx(drift, rel=0.05)
+            assert each.stiction.scatter == pytest.approx(0.02, rel=0.2)
+    many = nd.identify([colder, log, warmer], nd.System(arm, ARM), ["friction"], physical=False)
+    assert many.stictions[f"tau:{arm.joint_names[0]}"].drift == pytest.approx(0.1 / 0.7, rel=0.05)
+
+
 def test_ripple_is_the_noise_that_joints_have_in_motion_alone(tmp_path):
     """Noise is white, of 0.05 N m at rest and 0.2 in motion; a filter of 5 Hz takes nearly all of it off."""
     friction = nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, width=0.01)
