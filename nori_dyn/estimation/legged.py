@@ -38,6 +38,9 @@ UNREAD = 100.0
 MOTION, POSE = "motion", "pose"
 """What is estimated of a legged robot without torques; and without an IMU, where the pose of its base is read."""
 
+TURNING, SLIDING = 1.0, 0.1
+"""Standard deviations of the velocity of soles that stand [rad/s, m/s]: they land on the heel and leave on the toe."""
+
 OF_BASE, OF_JOINTS, OF_FEET, OF_SPEEDS = 2.0, 20.0, 5.0, 0.02
 """Standard deviations where a pose is read: of accelerations of the base and of joints that a log lacks, of those of
 standing feet [m/s^2, rad/s^2], and of velocities [m/s, rad/s]."""
@@ -112,7 +115,7 @@ class Legs:
         force: dict[str, Any] = {"type": "external_wrench", "links": foot, "value": 0}
         stands: dict[str, Any] = {"type": "zero_velocity", "links": foot, "sigma": 0.02}
         if foot in self.soles:
-            stands |= {"components": ["wx", "wy", "wz", "vx", "vy", "vz"], "sigma": 0.05}
+            stands |= {"components": ["wx", "wy", "wz", "vx", "vy", "vz"], "sigma": [TURNING] * 3 + [SLIDING] * 3}
         else:
             force["components"] = ["fx", "fy", "fz"]
         spread = [force | {"sigma": self.weight}] if foot in self.undetermined else []

@@ -15,10 +15,13 @@ from nori_dyn.logs.drafts.families import UNIT_IN_NAME, Family, families_of, wor
 from nori_dyn.logs.drafts.free_joints import poses, split
 from nori_dyn.logs.drafts.sensors import contacts, imus, wrenches
 from nori_dyn.logs.drafts.unnamed import TIME, recognised
-from nori_dyn.logs.formats.source import LogSource, Stream, abbreviated, goes_on
+from nori_dyn.logs.formats.source import TIMES, LogSource, Stream, abbreviated, goes_on
 from nori_dyn.logs.mapping.conversions import factor
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.typing import Floats
+
+UNIT_AFTER = re.compile(r"_([num]?s)$")
+"""How a unit ends the name of a column of times: time_ms."""
 
 LOOKED_AT = 20_000
 """Samples that are looked at for units, at most."""
@@ -152,14 +155,14 @@ def _clock(
     why = ""
     if clock is None:
         why = "named as times are"
-        named = (c for c in stream.columns if {"time", "duration", "stamp"} & set(words_of(c)))
+        named = (c for c in stream.columns if {"duration", *TIMES[1:]} & set(words_of(c)))
         clock = next((c for c in named if c not in values or goes_on(values[c])), None)
         if clock is None and unnamed is not None:
             clock, why = unnamed.columns[0], unnamed.why
         if clock is None:
             return None
         settings["clock"] = clock
-    match = UNIT_IN_NAME.search(clock)
+    match = UNIT_IN_NAME.search(clock) or UNIT_AFTER.search(clock)
     if match and factor(match[1], "s") is not None:
         settings["unit"] = match[1]
     elif clock in values and stream.units.get(clock, "s") == "s" and len(values[clock]) > 2:

@@ -93,6 +93,12 @@ class Drafting:
         """The numbers of the record that they give."""
         return {name for guess in self.guesses for name in guess.gives}
 
+    def are_together(self, columns: Sequence[str]) -> bool:
+        """Whether columns were read at the same times."""
+        first = columns[0]
+        sizes = {len(self.values.get(column, ())) for column in columns}
+        return len(sizes) == 1 and all(self.times.get(column) is self.times.get(first) for column in columns)
+
     def vectors(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield three columns each that are a vector, gyro_x to gyro_z or gyro[0] to gyro[2], and their stem."""
         for name in self.names:

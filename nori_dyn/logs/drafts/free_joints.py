@@ -101,7 +101,8 @@ def _poses(of: Drafting, vectors: dict[str, Columns]) -> Iterator[tuple[Columns,
     places = {stem: own for stem, own in vectors.items() if _is_place(words_of(stem))}
     turned = [*_lettered(of), *((family.pattern, family.columns) for family in untaken if len(family.columns) == 4)]
     for stem, columns in turned:
-        beside = {each: own for each, own in places.items() if not {*own} & {*columns}}
+        apart = {each: own for each, own in places.items() if not {*own} & {*columns}}
+        beside = {each: own for each, own in apart.items() if of.are_together(own + columns)}
         if beside and _is_unit(of.values, columns):
             orders = [""] if f"{stem}w" in columns[3].lower() else _orders(of, columns)
             near = difflib.get_close_matches(stem.lower(), beside, n=len(beside), cutoff=0.0)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import replace
 
 import numpy as np
 
 from nori_dyn.logs.drafts.drafting import IN_NAME, DraftEntry, Drafting, unit_in_name
-from nori_dyn.logs.drafts.families import NOT_MEASURED, inertial_kind, kind_of, words_of
+from nori_dyn.logs.drafts.families import LIMBS, NOT_MEASURED, inertial_kind, kind_of, words_of
 from nori_dyn.logs.mapping.conversions import STANDARD_GRAVITY
 from nori_dyn.measurements.contacts import CONTACT
 from nori_dyn.model.joints import FORCE
@@ -30,6 +31,9 @@ LOADS = {"force", "forces", "load", "fz", "pressure", "grf"}
 
 FEET = {"foot", "feet", "sole", "leg"}
 """Words in the names of contacts that logs may leave out."""
+
+HANDS = {"hand"} | LIMBS["arm"]
+"""Words in the names of columns that are of no foot."""
 
 
 def wrenches(of: Drafting) -> Iterator[DraftEntry]:
@@ -92,7 +96,8 @@ def imus(of: Drafting) -> Iterator[DraftEntry]:
         groups = [
             group
             for group, own in record.groups.items()
-            if (three := {f"{group}.{part}" for part in parts}) <= set(own)
+            if not group.startswith(("qd:", "qdd:"))  # of a free joint, without gravity
+            and (three := {f"{group}.{part}" for part in parts}) <= set(own)
             and all(record.units[record.places[name]] == unit for name in three)
         ]
         for stem, columns in vectors:
@@ -117,22 +122,49 @@ def imus(of: Drafting) -> Iterator[DraftEntry]:
 
 
 def contacts(of: Drafting) -> Iterator[DraftEntry]:
-    """Yield what says which contacts are closed, by the contact's name: zeros and ones, or a force."""
-    taken = of.taken
-    for contact in of.record.contacts:
-        name, called = f"{CONTACT}{contact}", {*words_of(contact)} - FEET
-        near = {n: {*words_of(n)} for n in of.values if n not in taken and called and called <= {*words_of(n)}}
-        flags = [n for n, words in near.items() if CONTACTS & words and np.isin(of.values[n], (0.0, 1.0)).all()]
-        forces = [n for n, words in near.items() if LOADS & words and not NOT_MEASURED & words]
-        if len(flags) == 1:
-            entry: dict[str, object] = {"of": name, "from": flags[0]}
-            yield DraftEntry(entry, "named as this contact, zeros and ones", tuple(flags), (name,))
-        elif len(forces) == 1:
-            force = of.values[forces[0]]
-            usual = float(np.median(force[force > np.nanmax(force) / 20])) if np.nanmax(force) > 0 else 0.0
-            entry = {"of": name, "from": forces[0], "above": float(f"{usual / 5:.2g}")}
-            why = "named as the force of this contact: closed above a fifth of what it usually bears, check it"
-            yield DraftEntry(entry, why, tuple(forces), (name,), True)
+    """Yield what says which contacts are closed: zeros and ones, or a force; by a contact's name, or one a contact."""
+    taken, record = of.taken, of.record
+    named = {n: sided(words_of(n)) for n in of.values if n not in taken}
+    found = [
+        entry
+        for contact in record.contacts
+        if (called := sided(words_of(contact)) - FEET)
+        for entry in _of_contact(
+            of, contact, {n: words for n, words in named.items() if called <= words and not HANDS & words}
+        )
+    ]
+    yield from found
+    for family in () if found else of.families:
+        words, columns = sided(family.words), family.columns
+        if len(columns) == len(record.contacts) > 1 and (FEET | CONTACTS) & words and {*columns} <= named.keys():
+            for contact, column in zip(record.contacts, columns, strict=True):
+                for entry in _of_contact(of, contact, {column: words}):
+                    why = f"{entry.why}; as many as there are contacts: check that they are in their order"
+                    yield replace(entry, why=why.replace("this contact", "contacts"), is_doubtful=True)
+
+
+def _of_contact(of: Drafting, contact: str, near: Mapping[str, Set[str]]) -> Iterator[DraftEntry]:
+    """Yield what says whether a contact is closed, of columns whose words are near its name."""
+    name = f"{CONTACT}{contact}"
+    flags = [n for n, words in near.items() if CONTACTS & words and np.isin(of.values[n], (0.0, 1.0)).all()]
+    forces = [n for n, words in near.items() if LOADS & words and not NOT_MEASURED & words]
+    if len(forces) > 1:  # of a vector that along z
+        forces = [n for n in forces if {"z", "fz"} & near[n]]
+    if len(flags) == 1:
+        entry: dict[str, object] = {"of": name, "from": flags[0]}
+        yield DraftEntry(entry, "named as this contact, zeros and ones", tuple(flags), (name,))
+    elif len(forces) == 1:
+        force, entry = of.values[forces[0]], {"of": name, "from": forces[0]}
+        if -np.nanmin(force) > np.nanmax(force):
+            force, entry = -force, entry | {"scale": -1}
+        usual = float(np.median(force[force > np.nanmax(force) / 20])) if np.nanmax(force) > 0 else 0.0
+        why = "named as the force of this contact: closed above a fifth of what it usually bears, check it"
+        yield DraftEntry(entry | {"above": float(f"{usual / 5:.2g}")}, why, tuple(forces), (name,), True)
+
+
+def sided(words: Iterable[str]) -> set[str]:
+    """Words, l and r as left and right."""
+    return {next((side for side in ("left", "right") if word in LIMBS[side]), word) for word in words}
 
 
 def _nearest(name: str, groups: Iterable[str], cutoff: float) -> str | None:

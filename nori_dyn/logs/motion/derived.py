@@ -161,10 +161,11 @@ class DerivedMotion:
         dt = self._known_dt or (None if t is None else step(t))
         if dt is None:
             lacking, n = self._binding.derivable, len(self._record.measurement_names)
+            what = f"{len(lacking)} of {n} measurements: {quoted(lacking)}" if lacking else "velocities of joints"
+            source = "the velocities" if lacking else "positions"
             raise InputError(
-                f"{self._binding.where}: lacks {len(lacking)} of {n} measurements: {quoted(lacking)}. To make them of "
-                "the velocities, the time between samples must be known: the log has no column 't' that increases. "
-                "Give it: --dt 0.001, in seconds."
+                f"{self._binding.where}: lacks {what}. To make them of {source}, the time between samples must be "
+                "known: the log has no column 't' that increases. Give it: --dt 0.001, in seconds."
             )
         return dt
 

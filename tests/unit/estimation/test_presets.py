@@ -341,6 +341,16 @@ def test_poses_of_which_nothing_can_be_differentiated_have_no_velocity(tmp_path,
     assert not any(guess.entry["of"] == "qd:root" for guess in made.guesses)
 
 
+def test_no_pose_has_a_quaternion_of_other_times_nor_is_an_accelerometer_how_a_base_accelerates(tmp_path):
+    simulated(tmp_path / "log.npz", "arrays")
+    known = np.load(tmp_path / "log.npz")
+    imu = {"imu/t": np.linspace(0, 1, 250), "imu/quat": known["quat"][::2], "imu/acc": known["pos"][::2]}
+    np.savez(tmp_path / "both.npz", **{n: known[n] for n in ("time", "pos", "joint_pos")}, **imu)
+    with open_log(tmp_path / "both.npz") as source:
+        made = draft(source, nd.preset(BIPED).record("pose"))
+    assert not {"q:root", "qdd:root"} & {guess.entry["of"] for guess in made.guesses}
+
+
 @pytest.mark.parametrize("has_velocities", [True, False])
 def test_forces_on_feet_are_estimated_by_the_pose_of_the_base(tmp_path, has_velocities):
     """Without an IMU, beside MuJoCo's own contact forces."""

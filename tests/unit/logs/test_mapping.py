@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.cli.info import USUAL
-from nori_dyn.errors import MappingError
+from nori_dyn.errors import MappingError, UnplannedStateError
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log
@@ -154,9 +154,12 @@ def test_contacts_are_closed_above_a_threshold(tmp_path):
     columns.append({"of": "contact:tip", "from": "force", "above": 20})
     log = samples_in(tmp_path / "log.npz", systems, contacts=("tip",), mapping={"columns": columns})
     assert log.contacts.tolist() == [[0.0], [0.0], [0.0]]
-    columns[-1]["above"] = 19.5
-    with pytest.raises(nd.errors.UnplannedStateError, match="sample 1: the contact state 'tip' is not planned"):
-        samples_in(tmp_path / "log.npz", systems, contacts=("tip",), mapping={"columns": columns})
+    for number, more in ((1, {"above": 19.5}), (2, {"above": 4, "scale": -1})):
+        columns[-1] |= more
+        with pytest.raises(
+            nd.errors.UnplannedStateError, match=f"sample {number}: the contact state 'tip' is not plan"
+        ):
+            samples_in(tmp_path / "log.npz", systems, contacts=("tip",), mapping={"columns": columns})
 
 
 N = 50
@@ -410,16 +413,46 @@ def test_columns_that_are_called_as_joints_and_no_more_are_asked_about(tmp_path)
     assert entries(drafted(tmp_path / "log.npz", arm("hip", "knee"))[0])["q:{joint}"]["from"] == "{joint}_pos"
 
 
-def test_a_force_by_the_name_of_a_contact_says_when_it_is_closed(tmp_path):
-    force = np.where(np.arange(N) % 2, 300.0, 2.0)
-    force[0] = 1500.0  # an impact
-    np.savez(tmp_path / "log.npz", q=np.zeros(N), FL_force=force, des_FL_force=force, RR_force=-force)
-    record = SampleRecord.of({(): nd.System(nd.autotree(1), nd.SensorSet.from_dict(USUAL))}, ("FL_foot", "RL"))
+FORCE = np.where(np.arange(N) % 2, 300.0, 2.0)
+FORCE[0] = 1500.0  # an impact
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (
+            {"FL_force": FORCE, "des_FL_force": FORCE, "RR_force": -FORCE},
+            {"FL_foot": {"from": "FL_force", "above": 60.0}},
+        ),
+        (
+            {f"left_foot.wrench.force.{x}": -FORCE for x in "xyz"} | {"left_hand.force.z": FORCE},
+            {"l_foot": {"from": "left_foot.wrench.force.z", "scale": -1, "above": 60.0}},
+        ),
+        (
+            {"foot_contact": np.stack([FORCE > 10, FORCE < 10], axis=1).astype(float)},
+            {"l_sole": {"from": "foot_contact[0]"}, "r_sole": {"from": "foot_contact[1]"}},
+        ),
+    ],
+)
+def test_what_says_which_contacts_are_closed_is_found(tmp_path, columns, expected):
+    np.savez(tmp_path / "log.npz", q=np.zeros(N), **columns)
+    sensors = nd.System(nd.autotree(1), nd.SensorSet.from_dict(USUAL))
+    record = SampleRecord.of({(): sensors}, tuple(expected) if len(expected) > 1 else (*expected, "RL"))
     with open_log(tmp_path / "log.npz") as source:
         found = draft(source, record)
-    (guess,) = (guess for guess in found.guesses if "contact" in guess.entry["of"])
-    assert guess.entry == {"of": "contact:FL_foot", "from": "FL_force", "above": 60.0}
-    assert guess.is_doubtful
+    guesses = [guess for guess in found.guesses if "contact" in guess.entry["of"]]
+    assert [guess.entry for guess in guesses] == [{"of": f"contact:{name}", **own} for name, own in expected.items()]
+    assert all(guess.is_doubtful for guess in guesses)
+
+
+@pytest.mark.parametrize(("name", "unit"), [("timestamp_ms", "ms"), ("time_us", "us")])
+def test_times_with_a_repeat_are_a_clock_in_the_unit_of_their_name(tmp_path, name, unit):
+    t = np.arange(N) * 200
+    t[4] = t[3]
+    np.savetxt(tmp_path / "log.csv", np.column_stack([t, np.zeros(N)]), delimiter=",", header=f"{name},q", comments="")
+    found, _ = drafted(tmp_path / "log.csv", arm("hip"))
+    ((settings, _),) = found.streams.values()
+    assert settings == {"clock": name, "unit": unit}
 
 
 @pytest.mark.parametrize(
