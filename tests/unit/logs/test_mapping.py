@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.cli.info import USUAL
-from nori_dyn.errors import MappingError, UnplannedStateError
+from nori_dyn.errors import MappingError
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log
