@@ -107,6 +107,20 @@ def shared_cache(tmp_path_factory, kept_folders) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quickly_compiled() -> Iterator[None]:
+    """Spare the compiler most of its effort: tests look at what code computes, not at how fast."""
+    with compilers.compiled_with(compilers.AS_SHIPPED if covering.ALL else compilers.QUICK):
+        yield
+
+
+@pytest.fixture(scope="module")
+def compiled_as_shipped() -> Iterator[None]:
+    """Compile as for users, for tests of the code itself."""
+    with compilers.compiled_with(compilers.AS_SHIPPED):
+        yield
+
+
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch) -> Path:
     """A cache folder of this test's own, which does not exist yet: for tests of what is cached, and when."""

@@ -30,6 +30,8 @@ from tests.systems import FORWARD, INVERSE, hybrid, random_states, readings
 from tests.tolerances import EXACT, SOLVED, assert_close
 from tests.trees import TREES
 
+pytestmark = pytest.mark.usefixtures("compiled_as_shipped")
+
 # One row a backend. A backend of the registry that is not here fails a test below.
 ROWS = ("native", "numpy", "umfpack")
 ORDERS = ("recursive", "markowitz", "umfpack", "superlu")
