@@ -67,13 +67,6 @@ def test_an_export_is_there_whole_or_not_at_all(tmp_path):
     assert {*contents(folder)} == {*before}
 
 
-@pytest.mark.parametrize("name", ["replace", "open", "mkdir"])
-def test_a_file_that_nothing_goes_on_to_write_leaves_nothing(name, tmp_path):
-    with a_full_disk(range(1, 10), name):
-        write_whole(tmp_path / "out.npz", SCHEMA, np.arange(9.0), {"tau": np.zeros((9, 2))})
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_table_and_what_is_known_of_it_are_of_one_run(number, tmp_path):
     """What is known of a new table stood beside the old one, where that could not be replaced."""

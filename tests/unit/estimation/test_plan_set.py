@@ -81,9 +81,12 @@ def test_states_may_be_named_in_any_order_and_twice():
 
 
 def test_the_order_of_the_contacts_in_the_config_does_not_matter():
-    straight, content = planned("tau", "fx"), sensors().to_dict()
+    content, states = sensors().to_dict(), [("a", "b"), ("c",)]
     content["contacts"] = dict(reversed(content["contacts"].items()))
-    turned = nd.plan(TREE, nd.SensorSet.from_dict(content), outputs=("tau", "fx"))
+    straight, turned = (
+        nd.plan(TREE, known, outputs=("tau", "fx"), states=states)
+        for known in (sensors(), nd.SensorSet.from_dict(content))
+    )
     assert turned.contact_names == ("c", "b", "a")
     Q, Qd, Y, which = data(straight, 10)
     one, other = straight.solver("numpy"), turned.solver("numpy")

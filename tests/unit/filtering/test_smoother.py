@@ -11,6 +11,7 @@ from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.instants import ContactPrograms
 from nori_dyn.filtering.smoother import ContactPasses, Cut, Stretch
 from nori_dyn.solve.over_ticks import joined
+from tests.compilers import WIDTHS
 from tests.systems import ACCELERATIONS, UNLOADED
 from tests.unit.filtering.recorded import (
     DT,
@@ -68,9 +69,13 @@ def filtered(system, ticks):
     return np.array([mean[-1] for mean, _ in found]), np.array([covariance[-1] for _, covariance in found])
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "every_backend"),
+    [*((name, "numpy") for name in CASES), *zip(CASES, WIDTHS, strict=True)],
+    indirect=["every_backend"],
+)
 def test_filter_and_smoother_are_least_squares_over_ticks(name, every_backend):
-    """What has a rate does not go on through a gap."""
+    """What has a rate does not go on through a gap. More at each width: test_square_root.py."""
     plan, ticks, smoothed, known = wide(name)
     one, gap = nd.Tracker(plan, DT, backend=every_backend), CASES[name][1]
     found, later = one.over(*ticks.all), one.over(*ticks.all, causal=False)

@@ -183,7 +183,6 @@ def steps_of(kind, shape):
 
 
 NAMES = {0: "numpy", **{lanes: f"{lanes} lanes" for lanes in (1, *WIDTHS)}}
-KINDS = pytest.mark.parametrize("kind", NAMES, ids=NAMES.get)
 
 
 def run(case, kind):
@@ -206,6 +205,7 @@ CASES = {
     "rows of s and of v apart": random_case((2, 3, 2, 8), 20, seed=7, apart=True),
     (WIDE := "more columns than two of the widest vectors"): random_case((6, 5, 7, 20), 3, seed=6),
 }
+OTHERS = [name for name in CASES if name not in ("arm", WIDE)]
 
 
 @cache
@@ -218,8 +218,13 @@ def same(found, expected):
     assert_close(found, np.array(expected, dtype=float), TEXTBOOK)
 
 
-@pytest.mark.parametrize("name", CASES)
-@KINDS
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, kind) for name in ("arm", WIDE) for kind in NAMES),
+        *((name, kind) for k, name in enumerate(OTHERS) for kind in (0, (1, *WIDTHS)[k % 4])),
+    ],
+)
 def test_filter_and_smoother_are_those_of_the_textbook(name, kind):
     case, (expected, expected_later) = CASES[name], solved(name)
     found, last = run(case, kind)

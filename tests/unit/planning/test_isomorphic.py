@@ -1,13 +1,9 @@
 """Limbs that are alike are eliminated alike, and what that saves. See also tests/unit/model/test_internal_frames.py."""
 
-import sys
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.model.limbs import limb_groups
 from nori_dyn.planning.elimination import FIELD, Elimination
@@ -18,63 +14,6 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.limbs import correspondence
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
-
-LEAVES = (Op.INPUT, Op.CONSTANT, Op.SIN, Op.COS)
-
-
-class Correspondence:
-    """What corresponds in two limbs.
-
-    Attributes:
-        image: for each operation of one limb that of the other.
-
-    Args:
-        graph: where a program lives.
-        inputs: for each input of one limb that of the other, and the other way round, by their indices.
-    """
-
-    def __init__(self, graph: Graph, inputs: Mapping[int, int]) -> None:
-        self.image: dict[int, int] = {}
-        self._graph = graph
-        self._inputs = inputs
-        self._known: dict[tuple[int, int], bool] = {}
-
-    def follow(self, one: int, other: int) -> bool:
-        """Whether two expressions correspond, and remember what of them does."""
-        one, other = self._unsigned(one), self._unsigned(other)
-        if (one, other) not in self._known:
-            self._known[one, other] = False
-            self._known[one, other] = self._follow(one, other)
-        return self._known[one, other]
-
-    def _follow(self, one: int, other: int) -> bool:
-        graph = self._graph
-        kinds = graph.ops[one], graph.ops[other]
-        if kinds == (Op.CONSTANT, Op.CONSTANT):
-            return True
-        if one in self._inputs or kinds[0] in LEAVES:
-            return self._inputs.get(one, one) == other
-        if one == other:
-            return True
-        if _kind(kinds[0]) != _kind(kinds[1]):
-            return False
-        mine, theirs = self._operands(one), self._operands(other)
-        if not any(all(map(self.follow, mine, order)) for order in (theirs, theirs[::-1])):
-            return False
-        return self.image.setdefault(one, other) == other
-
-    def _operands(self, node: int) -> list[int]:
-        return [operand for operand in (self._graph.left[node], self._graph.right[node]) if operand >= 0]
-
-    def _unsigned(self, node: int) -> int:
-        while self._graph.ops[node] is Op.NEG:
-            node = self._graph.left[node]
-        return node
-
-
-def _kind(op: Op) -> Op:
-    return Op.ADD if op is Op.SUB else op
-
 
 OUTPUT = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}
 
@@ -89,44 +28,13 @@ OPERATIONS = {  # of floating robots
 SHORT = ("solo12",)
 
 
-@pytest.fixture
-def deep_recursion():
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(20_000)
-    yield
-    sys.setrecursionlimit(limit)
-
-
-def inputs_of(plan, body):
-    """The inputs of a joint, by their indices in the graph."""
-    tree, symbolic = plan.system.tree, plan.symbolic
-    graph, q = symbolic.graph, symbolic.q[tree.q_slices[body]]
-    found = [*q, *symbolic.qd[tree.v_slices[body]]]
-    found += [x for angle in q if graph.takes_sine(angle) for x in graph.sin_cos(angle)]
-    for row in plan.system.measurements:
-        if row.name.partition(":")[2] == tree.joint_names[body]:
-            found += symbolic.y[row.y]
-    return [x.index for x in found]
-
-
 @pytest.mark.parametrize("problem", OUTPUT)
 @pytest.mark.parametrize("robot", [x if x in SHORT else pytest.param(x, marks=pytest.mark.long) for x in OPERATIONS])
-@pytest.mark.usefixtures("deep_recursion")
-def test_operations_are_those_counted_and_limbs_that_are_alike_are_computed_alike(robot, problem):
+def test_operations_are_those_counted(robot, problem):
+    """How alike limbs are computed: tests/unit/program/test_packs.py."""
     plan = nd.plan(System(load(robot, "floating"), sensors(problem)), (OUTPUT[problem],))
     assert plan.cost.total == OPERATIONS[robot][list(OUTPUT).index(problem)]
     assert plan.stability.is_stable
-    unknowns, graph = plan.solved.unknowns, plan.symbolic.graph
-    for group in limb_groups(plan.system.tree):
-        first = group.limbs[0]
-        for limb in group.limbs[1:]:
-            pairs = [*zip(first, limb, strict=True), *zip(limb, first, strict=True)]
-            inputs = dict(pair for i, j in pairs for pair in zip(inputs_of(plan, i), inputs_of(plan, j), strict=True))
-            both = Correspondence(graph, inputs)
-            for i, j in pairs:
-                mine, theirs = (plan.system.column(OUTPUT[problem], body) for body in (i, j))
-                assert both.follow(unknowns[mine.start].index, unknowns[theirs.start].index)
-            assert len(both.image) > 60 * len(first)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from nori_dyn.program.program import Program
 from nori_dyn.program.python_source import PythonProgram, python_source
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import trace
-from tests.systems import FORWARD, INVERSE, PROBLEMS, random_states
+from tests.systems import FORWARD, INVERSE, random_states
 from tests.tolerances import ROUNDING, SOLVED, assert_close
 from tests.trees import TREES
 
@@ -140,25 +140,6 @@ def test_no_name_of_a_model_gets_into_the_source():
     }
 
 
-@pytest.mark.parametrize("name", ["mixed_8", "two_roots", "massless", "one_free_body"])
-@pytest.mark.parametrize("sensors", PROBLEMS.values(), ids=PROBLEMS)
-def test_assembly_is_the_system(name, sensors):
-    tree = TREES[name]
-    system = System(tree, sensors)
-    symbolic = trace(system)
-    program = PythonProgram(*assembly(symbolic))
-    states = random_states(tree, 6, seed=1)
-    Y = np.random.default_rng(2).normal(size=(6, system.ny))
-    out = program.batch(states.q, states.qd, Y)
-    nnz = len(symbolic.rows)
-    for k in range(6):
-        D = np.zeros(system.shape)
-        D[symbolic.rows, symbolic.columns] = out[:nnz, k]
-        assert_close(D, system.D(states.q[k]).toarray(), ROUNDING)
-        assert_close(out[nnz:, k], system.b(states.q[k], states.qd[k], Y[k]), SOLVED)
-        assert_close(program.single(states.q[k], states.qd[k], Y[k]), out[:, k], ROUNDING)
-
-
 @pytest.mark.parametrize("outputs", [None, ("tau",), ("fx:link2", "qdd")])
 def test_solution_program_returns_what_it_says(outputs):
     tree = TREES["two_roots"]
@@ -182,13 +163,3 @@ def test_solution_program_returns_what_it_says(outputs):
             assert_close([sum(next(entries) * out[place, k] for _, place in row) for row in terms], -b, SOLVED)
         else:
             assert len(out) == n + n_pivots
-
-
-def test_asking_for_less_costs_less():
-    system = System(TREES["mixed_8"], INVERSE)
-    plan = nd.plan(system)
-    everything, torques, one = (
-        solution_program(plan, output_columns(system, resolve_outputs(system, o)).tolist(), False).program.cost.total
-        for o in (None, ("tau",), ("tau:joint8",))
-    )
-    assert one < torques < everything
