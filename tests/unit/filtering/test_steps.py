@@ -13,7 +13,7 @@ from tests.trees import TREES
 from tests.unit.filtering.recorded import remembering
 from tests.unit.filtering.test_free_coordinates import four_bars
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_as_shipped")]
+pytestmark = needs_compiler
 
 DT = 0.001
 
