@@ -7,7 +7,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.program.functions import compile
 from nori_dyn.recursions import aba, christoffel, coriolis, crba, minverse, rnea, times_C
-from tests.covering import covering
+from tests import covering
 from tests.systems import random_states
 from tests.tolerances import ROUNDING, assert_close
 from tests.trees import FLOATING, TREES
@@ -30,10 +30,17 @@ def trees_of(name):
     return HEAVY if "aba" in name or "inver" in name or "forward" in name or "hybrid" in name else HEAVY | MASSLESS
 
 
+def some_trees_of(name):
+    """A third of these, another for each algorithm, and the one that has most; all of them with `--all`."""
+    trees, first = list(trees_of(name).values()), list(EVERY).index(name) % 3
+    chosen = [*trees[first::3], max(trees, key=lambda tree: len({joint.kind for joint in tree.joints}))]
+    return trees if covering.ALL else {id(tree): tree for tree in chosen}.values()
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_a_batch_is_each_one_and_two_batch_axes_are_one(name):
     algorithm, n = EVERY[name], 4
-    for tree in trees_of(name).values():
+    for tree in some_trees_of(name):
         states = random_states(tree, n, seed=8)
         values = [np.moveaxis(x, 0, -1) for x in (states.q, states.qd, states.qdd, states.fx)]
         batch = algorithm(tree, *values)
@@ -95,7 +102,7 @@ DEGREES = {
 SIZES = range(4, 10)
 
 
-@covering(strength=1, name=[*DEGREES], taper=[1.0, 0.9])
+@covering.covering(strength=1, name=[*DEGREES], taper=[1.0, 0.9])
 def test_operations_of_a_chain_are_a_polynomial(name, taper):
     """Differences of its degree are a constant that is not zero: nothing is lost to rounding in any inertia."""
     function, degree = DEGREES[name]
