@@ -97,8 +97,8 @@ def test_curves_are_those_at_the_best_wrenches(mended):
     assert np.corrcoef(curves.found[row], curves.read[row])[0, 1] > 0.99
 
 
-def test_contacts_are_told_recognised_or_refused(tmp_path):
-    of = walk("biped", 6.4)[::2]
+def test_contacts_are_recognised_or_refused(tmp_path):
+    of = walk("biped", 6.4)[::8]
     log = saved(tmp_path / "log.npz", of, of.tau[:, 6:])
     t = 2e-3 * np.arange(of.n)
     states = ((), ("l_foot",), ("r_foot",), FEET)
@@ -110,10 +110,9 @@ def test_contacts_are_told_recognised_or_refused(tmp_path):
         is_causal=True,
     )
     options = {"sensors": sensors_of(), "physical": False, "held_out": 0.0}
-    told = nd.identify(log, of.tree, ["inertias"], **options)
     found = nd.identify(log, of.tree, ["inertias"], contacts=recognised, **options)
-    assert (told.n_samples, found.n_samples) == (of.n, of.n // 2)
-    assert max(fit.after for fit in (*told.fits, *found.fits)) < 1e-6
+    assert found.n_samples == of.n // 2
+    assert max(fit.after for fit in found.fits) < 1e-6
     with pytest.raises(nd.errors.InputError, match="not recognised by sensors with the contacts"):
         nd.identify([log, log], of.tree, contacts=recognised, **options)
     with pytest.raises(nd.errors.InputError, match="have no contacts"):
