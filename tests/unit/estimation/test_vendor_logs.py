@@ -15,7 +15,7 @@ from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.messages.kinds import VENDORS, standard_types
 from tests.logs import samples_in
-from tests.robots import ROBOTS, load
+from tests.robots import load
 from tests.systems import TORQUES, sensor_set
 
 RATE = 100.0
@@ -396,30 +396,6 @@ def test_a_go2_that_stands_is_estimated_by_its_name_from_a_bag(tmp_path):
     base = found.history.base
     assert np.abs(base.velocity - qd[10:-10:2, 3:6])[settled].max() < 0.03
     np.testing.assert_allclose(found.history.memory["offset:gyro:imu"][-1], 0.02, atol=0.005)
-
-
-@pytest.mark.long
-def test_a_quadruped_that_stands_is_estimated_by_its_model_alone(tmp_path):
-    tree, t, noise = load("go2", "floating"), np.arange(0, 1.5, 0.002), np.random.default_rng(0).normal
-    q, qd, w, proper, tau, forces = standing(tree, t)
-    of_joints = {"position": (q[:, 7:], 1e-3), "velocity": (qd[:, 6:], 0.05), "effort": (tau[:, 6:], 0.3)}
-    columns = {
-        f"{name}_{kind}": x[:, k] + noise(0, sigma, len(t))
-        for kind, (x, sigma) in of_joints.items()
-        for k, name in enumerate(tree.joint_names[1:])
-    }
-    imu = {"w": (w + 0.02, 0.01), "a": (proper, 0.1)}
-    columns |= {f"{n}{a}": x[:, k] + noise(0, s, len(t)) for n, (x, s) in imu.items() for k, a in enumerate("xyz")}
-    table = np.column_stack([t, *columns.values()])[10:-10]
-    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=",".join(["t", *columns]), comments="")
-    with pytest.raises(DoubtfulLogError, match="taken to walk on points FL_foot"):
-        nd.estimate(tmp_path / "log.csv", nd.preset(ROBOTS["go2"]))
-    found = nd.estimate(tmp_path / "log.csv", nd.preset(ROBOTS["go2"]), accept=True)
-    total = sum(found[f"fx:{foot}_foot"][200:, 3:] for foot in LEGS)
-    assert np.abs(np.linalg.norm(total, axis=1).mean() / (9.81 * tree.I[:, 5, 5].sum()) - 1) < 0.02
-    for k, foot in enumerate(LEGS):
-        error = found[f"fx:{foot}_foot"][200:, 3:] - forces[210:-10, 3 * k : 3 * k + 3]
-        assert np.sqrt((error**2).mean()) < 2.5  # N, of 35
 
 
 BENT = {"hip_pitch": -0.3, "knee": 0.6, "ankle_pitch": -0.3}

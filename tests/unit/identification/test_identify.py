@@ -249,16 +249,12 @@ def test_a_prior_that_logs_do_not_contradict_stays(tmp_path, arm):
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        (
-            {"m:wrist_3_link": -1},
-            r"no body has these known values of 'wrist_3_link': m:wrist_3_link = -1 kg\. .*--no-phys",
-        ),
         ({"m:load": -1}, r"no body has these known values of 'load': m:load = -1 kg"),
-        ({"I:forearm_link.yy": -0.1, "m:forearm_link": 2}, r"forearm_link': m:forearm_link = 2 kg, I:forearm_link.yy"),
         ({"viscous:elbow_joint": -1}, r"'viscous:elbow_joint' is known as -1, which is below 0\. .*--no-physical"),
     ],
 )
 def test_what_no_body_has_is_not_known(tmp_path, arm, known, message):
+    """Which values these are: test_physical.py; of a link of the robot: tests/data/mistakes.md."""
     log = saved_log(tmp_path / "log.npz", arm, n=400, sigma=0.1)
     load = {"loaded": log, "load_on": arm.names[5]} if "m:load" in known else {}
     with pytest.raises(InputError, match=message):
