@@ -31,14 +31,14 @@ def here(tmp_path, monkeypatch):
 
 def test_a_page_and_a_recording_of_a_log(run, here):
     name = log_file()
-    command = ("estimate", "--plan", "checked.plan", "--input", name, "--backend", "numpy")
-    status, output, errors = run(*command, "--view", "log.html")
+    command, log = ("estimate", "--plan"), ("--input", name, "--backend", "numpy")
+    status, output, errors = run(*command, "checked.plan", *log, "--view", "log.html")
     assert (status, output.splitlines()[-1]) == (0, "Drawn: log.html. Open it in a browser.")
     assert "gaps, the longest 2.01 s" in errors
     heading = text(parsed(Path("log.html").read_text()).find(".//h1"))
     assert heading.endswith("second:panda_joint2 does not fit the other sensors")
     pytest.importorskip("rerun", reason="needs the extra rerun")
-    output = run(*command, "tau", "--view", "log.rrd", "--meshes", "panda")[1]
+    output = run(*command, "exact.plan", *log, "tau", "--view", "log.rrd", "--meshes", "panda")[1]
     assert output.endswith("Drawn: log.rrd. Look at it: rerun log.rrd\n")
     assert Path("log.rrd").stat().st_size > 10_000
 
