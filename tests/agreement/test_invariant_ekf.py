@@ -60,9 +60,8 @@ def test_no_farther_from_the_truth_than_the_invariant_filter(tilt):
             seen.append(peer.seen)
             peer.propagate(gyro, acc, DT)
         base = tracker().over(None, *map(np.array, zip(*given, strict=True))).base
-        found = zip(base.gravity, base.velocity, seen, strict=True)
-        each = [[k, *off(*ours, motion, k), *off(*theirs, motion, k)] for k, (*ours, theirs) in enumerate(found)]
-        errors += each[50:]
+        found = [*enumerate(zip(base.gravity, base.velocity, seen, strict=True))][50:]  # at first nothing is known
+        errors += [[k, *off(*ours, motion, k), *off(*theirs, motion, k)] for k, (*ours, theirs) in found]
     found = np.array(errors)
     for part in (slice(None), found[:, 0] >= 300):
         tilt, speed, peers_tilt, peers_speed = np.sqrt((found[part, 1:] ** 2).mean(axis=0))
