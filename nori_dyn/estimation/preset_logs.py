@@ -160,20 +160,20 @@ def drafted(log: Log, record: SampleRecord) -> tuple[Log, Draft | None]:
     if log.mapping is not None and log.mapping.columns:
         return log, None
     with open_log(log.path) as source:
-        by_name = [name for name in bind(source.columns, log.mapping, record).lacking if not _is_rate(name)]
+        by_name = _lacking(source, log.mapping, record)
         if not by_name:
             return log, None
         made = draft(source, record)
         mapping = _completed(LogMapping.from_dict(made.data()), log.mapping)
-        by_draft = [name for name in bind(source.columns, mapping, record).lacking if not _is_rate(name)]
-    if len(by_draft) < len(by_name) or any(name.startswith("q:") for name in by_name):
+        by_draft = _lacking(source, mapping, record)
+    if len(by_draft) < len(by_name) or any(name.startswith(("q:", "qd:")) for name in by_name):
         return replace(log, mapping=mapping), made
     return log, None
 
 
-def _is_rate(name: str) -> bool:
-    """Whether a number of a record is a velocity or an acceleration, which positions can give."""
-    return name.startswith(("qd:", "qdd:"))
+def _lacking(source: LogSource, mapping: LogMapping | None, record: SampleRecord) -> list[str]:
+    """The numbers of a record that a log lacks, but for accelerations, which are made of velocities."""
+    return [name for name in bind(source.columns, mapping, record).lacking if not name.startswith("qdd:")]
 
 
 def _completed(mapping: LogMapping, more: LogMapping | None) -> LogMapping:

@@ -111,21 +111,21 @@ def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
 
 
 def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Floats) -> Iterator[str]:
-    """Yield a sentence for each reading that is opposite to what the model predicts.
+    """Yield a sentence where readings are opposite to what the model predicts.
 
     Args:
         names: of the rows.
         logs: their evidence.
         before: parameters by the model as it was (n,).
     """
-    for k, name in enumerate(names):
-        log, m = logs[0], logs[0].rows[k]
-        correlation = m.correlation(m.unit("reading"), m.prediction(log.beta(before)))
-        if correlation < OPPOSITE:
-            yield (
-                f"'{name}' is opposite to what the model predicts: their correlation is {correlation:.2f}. Its sign is "
-                "probably wrong: map it with scale -1."
-            )
+    each = zip(names, logs[0].rows, strict=True)
+    found = {name: m.correlation(m.unit("reading"), m.prediction(logs[0].beta(before))) for name, m in each}
+    opposite = [f"'{name}' ({correlation:.2f})" for name, correlation in found.items() if correlation < OPPOSITE]
+    if opposite:
+        yield (
+            f"Readings are opposite to what the model predicts, by their correlation: {listed(opposite)}. "
+            "Their sign is probably wrong: map them with scale -1."
+        )
 
 
 def unlikely_masses(parameters: Parameters, values: Floats) -> Iterator[str]:
