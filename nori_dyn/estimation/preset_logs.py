@@ -88,7 +88,10 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
     else:
         with open_log(given.path) as source:
             found = _by_vendor(preset, given, source, what) or _by_draft(preset, given, source, what)
-    return replace(found, contacts=wanted.contacts and RECOGNISE, alarms=wanted.alarms)
+    reasons = found.reasons
+    if preset.model is not None and wanted.robot is not None:
+        reasons += (f"links, friction and rotors as identified, {', '.join(wanted.robot)}, in place of {preset.model}",)
+    return replace(found, reasons=reasons, contacts=wanted.contacts and RECOGNISE, alarms=wanted.alarms)
 
 
 def _by_vendor(preset: Preset, log: Log, source: LogSource, what: str | Iterable[str] | None) -> PresetLog | None:

@@ -152,10 +152,14 @@ class Preset(Shown):
         return tree.replace(joints=tuple(joints), I=I, components=(*tree.components, *own))
 
     def of(self, what: str | Iterable[str] | None = None) -> Preset:
-        """The preset of an estimate, see `estimand`: with the model and the components that it brings, if it does."""
+        """The preset of an estimate, see `estimand`: with the model and the components that it brings, if it does.
+
+        What was identified together stays together, whatever `model` is given.
+        """
         wanted = self.estimand(what)
         own = {name: value for name in ("robot", "components") if (value := getattr(wanted, name)) is not None}
-        return Preset(self.data.model_copy(update=own), self.path, self.model) if own else self
+        model = None if wanted.robot is not None else self.model
+        return Preset(self.data.model_copy(update=own), self.path, model) if own else self
 
     def surfaces(self, what: str | Iterable[str] | None = None) -> dict[str, Surface] | None:
         """The surfaces of its links, see `nd.tools.surfaces`, where the sensors of an estimate see touches; or None."""

@@ -319,12 +319,12 @@ def test_zero_is_in_the_bands_of_torques_from_outside_on_an_arm_that_nothing_tou
     found = finding(results, "torques of joints that move, with friction by weight and squared velocity")
     assert np.all(np.array(found.rms) <= [1.6, 1.5, 0.82, 0.15, 0.2, 0.15])
     assert min(found.correlation) >= 0.998
-    assert 0.93 <= figure(results, "share of samples in motion").value <= 0.975
+    assert 0.93 <= figure(results, "share of samples in motion").value <= 0.97
     assert 0.93 <= figure(results, "share of samples at which joints turn back").value <= 0.97
     standing = figure(results, "standstills with their mean in it")
     assert standing.expected >= 150
     assert standing.value >= 0.95 * standing.expected
-    assert figure(results, "half of the widest band at rest").value <= 1.1
+    assert figure(results, "half of the widest band at rest").value <= 1.0
 
 
 @pytest.mark.parametrize("chosen", ["15", "60", "120"])
@@ -334,9 +334,9 @@ def test_pushes_of_the_ur10e_are_seen_with_as_many_false_alarms_as_chosen(chosen
     assert poisson.ppf(0.025, found.expected) <= found.value <= poisson.ppf(0.975, found.expected)
     pushes = figure(results, f"pushes that are seen {title}")
     assert pushes.value == pushes.expected == 6
-    assert figure(results, f"median delay {title}").value <= (0.06 if chosen == "15" else 0.05)
-    stops = figure(results, f"alarms when the arm is stopped {title}")
-    assert stops.value <= stops.expected == 3
+    assert figure(results, f"median delay {title}").value <= (0.05 if chosen == "15" else 0.04)
+    stops = figure(results, f"stops of the arm that are seen {title}")
+    assert 0 < stops.value <= stops.expected == 3
 
 
 def test_pushes_of_the_ur10e_are_seen_by_its_preset():
@@ -354,6 +354,19 @@ def test_pushes_of_the_ur10e_are_seen_by_its_preset():
     late = np.subtract.outer([event.begin - found.t[0] for event in found.history.events], ur10e_pushes.ONSETS)
     assert (np.abs(late) < 0.25).any(axis=0).all()  # late, as two logs end with stops
     assert ((late > 0) & (late < 2.0)).any(axis=1).all()  # of a push, or of its end
+
+
+@pytest.mark.parametrize(("name", "begins"), [("push_pose_2", ur10e_pushes.ONSETS), ("one_joint_5", ())])
+def test_the_preset_of_the_ur10e_tells_pushes_from_motion_by_what_it_has_learnt(name, begins):
+    """Whatever model is given beside: that of the drives is identified with its friction."""
+    folder = DATA / "real" / "ur10e"
+    if not folder.is_dir():
+        pytest.skip("the data set ur10e is not here: see docs/real_robots.md")
+    preset = nd.preset("ur10e", model=folder / "ur10e.urdf")
+    found = nd.estimate(folder / f"{name}.csv.gz", preset, what="collisions", accept=True)
+    seen = np.array([event.begin for event in found.history.events]) - found.t[0]
+    assert all(np.any((seen > onset) & (seen < onset + 0.15)) for onset in begins)
+    assert len(seen) <= len(begins) + 1  # one is let go
 
 
 def test_the_load_of_the_ur10e_is_weighed_while_it_moves():

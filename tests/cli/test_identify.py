@@ -64,7 +64,9 @@ def test_a_log_whose_columns_have_other_names_is_drafted_and_asked_about(told, r
     assert "tau:{joint} from tau_measured[{k}]?" in plain(asked)
     with np.load("log.npz") as log:  # no velocities
         np.savez("slow.npz", t=log["t"], q=log["q"], tau=log["tau"])
-    assert "velocities that the log lacks: made of the positions" in plain(told("identify", "slow.npz", *given[2:], "--yes"))
+    assert "velocities that the log lacks: made of the positions" in plain(
+        told("identify", "slow.npz", *given[2:], "--yes")
+    )
 
 
 def test_several_robots_have_files_of_their_own(told, run, here):

@@ -431,6 +431,8 @@ def test_names_that_are_unknown_are_told_with_those_that_are(tmp_path):
         nd.preset(tmp_path / "own.yaml")
     with pytest.raises(ModelError, match=r"--model|pip install"):
         _ = nd.preset("panda", tmp_path / "nowhere.urdf").tree
+    identified, own = (nd.preset("ur10e", model=model).of("collisions").tree for model in (None, "ur5"))
+    np.testing.assert_array_equal(own.I, identified.I)  # whose friction was identified with it
 
 
 def test_an_angle_may_be_given_by_its_cosine_and_its_sine(tmp_path):
