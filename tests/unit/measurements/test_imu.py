@@ -1,4 +1,4 @@
-"""An IMU is a gyroscope and an accelerometer: the same rows, estimates and answers, in one entry."""
+"""An IMU is a gyroscope and an accelerometer: the same rows in one entry, so all that is made of them is the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InvalidConfigError, SensorConfigError
 from tests.noted import noted
-from tests.standing import SIGMA, robot, sensors, sway
+from tests.standing import robot
 from tests.systems import sensor_set
 
 POSE = {"xyz": [0.1, -0.2, 0.3], "rpy": [0.4, -0.5, 2.6]}
@@ -48,27 +48,6 @@ def test_its_rows_are_those_of_the_two_sensors():
             assert [row.equation.sigma for row in one.rows] == [row.equation.sigma for row in two.rows]
             assert nd.SensorSet.from_dict(json.loads(json.dumps(one.sensors.to_dict()))) == one.sensors
             assert "imu" in str(one.sensors)
-
-
-def test_a_tracker_and_observability_say_the_same():
-    tree, content = robot(), sensors().to_dict()
-    others = [row for row in content["measurements"] if row["type"] not in ("gyroscope", "accelerometer")]
-    kept = {k: [row for row in content["measurements"] if row["type"] == k] for k in ("gyroscope", "accelerometer")}
-    imu = {"type": "imu", "links": "box", "accelerometer": {"sigma": SIGMA["acc"]}}
-    imu["gyroscope"] = {"sigma": SIGMA["gyro"], "offset": {"sigma": 0.05}}
-    given = [imu, *others], [*kept["gyroscope"], *kept["accelerometer"], *others]
-    systems = [nd.System(tree, nd.SensorSet.from_dict(content | {"measurements": rows})) for rows in given]
-    reports = [nd.observability(system, n=1) for system in systems]
-    assert str(reports[0]) == str(reports[1])
-    assert reports[0].is_observable
-    trackers = [nd.Tracker(nd.plan(system, outputs=["fx"]), 0.002, backend="numpy") for system in systems]
-    motion = sway(0.002 * np.arange(5))
-    for k in range(5):
-        q, qd = np.append(np.zeros(7), motion.q[k]), np.append(np.zeros(6), motion.qd[k])
-        y = np.concatenate([motion.w[k], motion.acc[k], np.zeros(6)])
-        one, two = (tracker.step(q, qd, y) for tracker in trackers)
-        np.testing.assert_array_equal(one["fx"], two["fx"])
-    np.testing.assert_array_equal(trackers[0].base.velocity, trackers[1].base.velocity)
 
 
 @pytest.mark.parametrize(
