@@ -204,7 +204,10 @@ def test_samples_left_out_and_dropped_are_counted(tmp_path):
 
 def test_a_plan_runs_as_what_it_is(tmp_path):
     log = saved(tmp_path / "log.npz", 60)
-    found, expected = nd.estimate(log, observer(), backend="numpy"), nd.smooth(log, observer(), causal=True)
+    found, expected = (
+        nd.estimate(log, observer(), backend="numpy"),
+        nd.smooth(log, observer(), causal=True, backend="numpy"),
+    )
     assert isinstance(found, nd.results.LogHistory)
     np.testing.assert_allclose(found.memory.mean, expected.memory.mean, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.deviations["qdd"], expected.deviations["qdd"], rtol=1e-9)

@@ -26,7 +26,7 @@ def arm(tmp_path_factory):
 def test_as_a_table_and_as_a_file(arm, tmp_path):
     pytest.importorskip("pandas")
     plan, _, path = arm
-    found = nd.smooth(path, plan)
+    found = nd.smooth(path, plan, backend="numpy")
     table = found.to_pandas()
     assert table.attrs["units"]["sigma:offset:tau:joint1"] == "N m"
     np.testing.assert_array_equal(table["sigma:tau:joint2"], found.deviations["tau"][:, 1])
@@ -72,7 +72,7 @@ def test_what_is_refused(arm):
     ticks = recorded(pushed.system, 5, seed=2)
     np.savez(path.parent / "pushed.npz", t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=ticks.Y)
     with pytest.raises(SingularSystemError, match="no reading observes fx:link1"):
-        nd.smooth(path.parent / "pushed.npz", pushed, unseen="refuse")
+        nd.smooth(path.parent / "pushed.npz", pushed, unseen="refuse", backend="numpy")
 
 
 def test_contacts_of_a_log_are_recognised(tmp_path):
