@@ -428,6 +428,7 @@ def test_robomimic(tmp_path):
         found = estimates(tmp_path, {name: each[name] for name in ("q", "qd", "tau")}, dt=1 / FPS)
         with h5py.File(new) as file:
             assert np.array_equal(file[f"data/demo_{k}/obs/fx.{LINK}"], found[f"fx:{LINK}"])
-    assert f"has 'fx.{LINK}' already" in str(refused(new, "--what", "contacts"))
+    label(robomimic_file(tmp_path / "one.hdf5", recorded[:1]), "--what", "contacts")
+    assert f"has 'fx.{LINK}' already" in str(refused(tmp_path / "one.panda.hdf5", "--what", "contacts"))
     del recorded[0]["tau"]
     assert "'tau:panda_joint1'" in str(refused(robomimic_file(tmp_path / "sim.hdf5", recorded[:1])))
