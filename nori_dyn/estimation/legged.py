@@ -41,9 +41,9 @@ MOTION, POSE = "motion", "pose"
 TURNING, SLIDING = 1.0, 0.1
 """Standard deviations of the velocity of soles that stand [rad/s, m/s]: they land on the heel and leave on the toe."""
 
-OF_BASE, OF_JOINTS, OF_FEET, OF_SPEEDS = 2.0, 20.0, 5.0, 0.02
+OF_BASE, OF_JOINTS, OF_FEET, OF_TURNING, OF_SPEEDS = 2.0, 20.0, 5.0, 50.0, 0.02
 """Standard deviations where a pose is read: of accelerations of the base and of joints that a log lacks, of those of
-standing feet [m/s^2, rad/s^2], and of velocities [m/s, rad/s]."""
+standing feet [m/s^2] and of soles that roll [rad/s^2], and of velocities [m/s, rad/s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,8 @@ def _by_pose(known: Mapping[str, Any]) -> dict[str, Any]:
 def _held(row: Mapping[str, Any]) -> dict[str, Any]:
     """A foot without a velocity, as one without an acceleration."""
     components = [part.replace("v", "a") for part in row.get("components", ["vx", "vy", "vz"])]
-    return {**row, "type": "rigid_contact", "components": components, "sigma": OF_FEET}
+    sigma = [OF_FEET if part[0] == "a" else OF_TURNING for part in components]
+    return {**row, "type": "rigid_contact", "components": components, "sigma": sigma}
 
 
 def _has_base(sensors: Mapping[str, Any]) -> bool:
