@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,15 @@ class MjcfModel:
         return f"{name}/site" if name in self.links else name
 
 
+def _scene(path: str | os.PathLike[str]) -> str:
+    """A sentence that names a file beside another that includes it, as a scene does a robot; "" where there is none."""
+    own = Path(path)
+    for other in sorted(own.parent.glob("*.xml")):
+        if f'file="{own.name}"' in other.read_text(encoding="utf-8", errors="replace"):
+            return f" It is part of {other.name}: give that one."
+    return ""
+
+
 def compiled(path: str | os.PathLike[str]) -> MjcfModel:
     """Compile an MJCF file.
 
@@ -94,7 +104,7 @@ def compiled(path: str | os.PathLike[str]) -> MjcfModel:
     try:
         model = mujoco.MjModel.from_xml_path(os.fspath(path))
     except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
-        raise ModelError(f"{path}: MuJoCo refuses it: {' '.join(str(error).split())}") from None
+        raise ModelError(f"{path}: MuJoCo refuses it: {' '.join(str(error).split())}{_scene(path)}") from None
     finally:
         mujoco.set_mju_user_warning(before)
     for message in raised:

@@ -87,11 +87,12 @@ def records(path: Path, lines: bool = False) -> Columns:
     read = [None if k == 5 else row.tolist()[0] for k, row in enumerate(tau)]
     rows = [
         {"time": t[k], "arm": {"q": q[k].tolist()}, "grip": read[k], "note": "text", "x": [0.0] * (k % 2)}
+        | {"motors": [{"tau": x} for x in tau[k].tolist()]}
         for k in range(N)
     ]
     path.write_text("\n".join(map(json.dumps, rows)) if lines else json.dumps(rows))
     grip = np.where(np.arange(N) == 5, np.nan, tau[:, 0])
-    return {"time": t, **by_number(**{"arm.q": q}), "grip": grip}
+    return {"time": t, **by_number(**{"arm.q": q, "motors.tau": tau}), "grip": grip}
 
 
 def arrays(path: Path) -> Columns:

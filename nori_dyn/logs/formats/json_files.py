@@ -35,10 +35,16 @@ def _parsed(text: str) -> Any:
 
 
 def _arrays(value: Any, name: str = "") -> Iterator[tuple[str, Floats]]:
-    """Yield the arrays of numbers in a value, by their dotted paths: of records each field as an array."""
-    if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+    """Yield the arrays of numbers in a value, by their dotted paths: of records each field as an array.
+
+    So are those of lists of records a sample, one a motor.
+    """
+    if _are(dict, value):
         fields = dict.fromkeys(field for each in value for field in each)
         value = {field: [each.get(field) for each in value] for field in fields}
+    elif _are(list, value) and all(_are(dict, row) for row in value):
+        fields = dict.fromkeys(field for row in value for each in row for field in each)
+        value = {field: [[each.get(field) for each in row] for row in value] for field in fields}
     if isinstance(value, dict):
         for field, each in value.items():
             yield from _arrays(each, f"{name}.{field}" if name else str(field))
@@ -49,3 +55,8 @@ def _arrays(value: Any, name: str = "") -> Iterator[tuple[str, Floats]]:
             return
     elif isinstance(value, int | float):
         yield name, np.array(value, dtype=float)
+
+
+def _are(kind: type, value: Any) -> bool:
+    """Whether a value is a list, not empty, of values of a kind."""
+    return isinstance(value, list) and bool(value) and all(isinstance(each, kind) for each in value)

@@ -260,6 +260,9 @@ def test_wrong_files(write, tmp_path, monkeypatch):
     ):
         with pytest.raises(error, match=message):
             load_mjcf(write(text))
+    (tmp_path / "scene.xml").write_text('<mujoco><include file="model.xml"/></mujoco>')
+    with pytest.raises(ModelError, match=r"mass and inertia.* It is part of scene\.xml: give that one\."):
+        load_mjcf(write("<body><joint/></body>"))
     with pytest.raises(ModelError, match="'fixed' or 'floating', not 'flying'"):
         load_mjcf(write(ARM), base="flying")
     monkeypatch.setitem(sys.modules, "mujoco", None)
