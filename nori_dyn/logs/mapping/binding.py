@@ -161,6 +161,8 @@ class Binding:
         freedoms, shown = self.record.freedoms, quoted(names)
         is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
         hint = " Joint accelerations can be made from the velocities: --differentiate auto." if is_derivative else ""
+        if all(name.startswith("fx:") for name in names):
+            hint = " Wrenches that nobody measures are unknown: leave their entry out of --sensors."
         mapped = f" The mapping has entries for {', '.join(self.ignored[:6])}." if self.ignored else ""
         what, how = ("the mapping lacks", "") if self.is_mapped else ("lacks", " A mapping says what they are called.")
         close = suggestion(columns, names[0], KINDS)
