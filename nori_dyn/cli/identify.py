@@ -57,7 +57,8 @@ class FitOptions:
             usual names, or by a draft, of which what is doubtful is asked.
         yes: Take drafts as they are, whatever is doubtful about them.
         recognise: A plan, of sensors with memory and the same contacts, that recognises them.
-        held_out: On what the fit is judged: a share at the end of each log, or another log. 0 for nothing.
+        held_out: On what the fit is judged: a share at the end of each log, or other logs, a pattern in quotes. 0 for
+            nothing.
         loaded: A log in which the robot carries a load; repeatable.
         load_on: The link that carries the load.
         known: A parameter that is known, such as m:load=2.5; repeatable.
@@ -83,7 +84,7 @@ class FitOptions:
     mapping: Path | None = None
     yes: Annotated[bool, typer.Option("--yes")] = False
     recognise: Annotated[Path | None, typer.Option(metavar="PLAN")] = None
-    held_out: Annotated[str, typer.Option(metavar="SHARE|LOG")] = "0.33"
+    held_out: Annotated[str, typer.Option(metavar="SHARE|PATTERN")] = "0.33"
     loaded: Annotated[list[Path] | None, typer.Option(metavar="LOG")] = None
     load_on: Annotated[str | None, typer.Option(metavar="LINK")] = None
     known: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")] = None
@@ -160,7 +161,7 @@ class FitOptions:
             named(wanted),
             sensors=sensors,
             contacts=closed,
-            held_out=_logs([Path(self.held_out)], self.mapping, tied) if share is None else share,
+            held_out=_logs(_called(self.held_out), self.mapping, tied) if share is None else share,
             loaded=_logs(self.loaded or (), self.mapping, tied),
             known=given,
             differentiate=way,
@@ -329,6 +330,13 @@ def _logs(paths: Sequence[Path], mapping: Path | None, tied: Callable[[Log], Log
     for name, _, path in parted:
         found.setdefault(name, []).append(tied(nd.read_log(path, mapping)))
     return found
+
+
+def _called(pattern: str) -> list[Path]:
+    """The logs of a pattern, or the one of a robot, ROBOT=LOG."""
+    from nori_dyn.logs.log import logs_called
+
+    return [Path(pattern)] if "=" in pattern else logs_called(pattern)
 
 
 def _of(path: Path, robot: str) -> Path:

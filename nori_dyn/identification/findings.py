@@ -67,7 +67,8 @@ class Identification(Shown, Renamed):
         plain: the same by least squares alone, which may be what no body can have.
         solution: the latter with its covariance, over the free parameters.
         fits: how well each reading is explained.
-        stictions: what the friction of joints leaves open, by the names of their torques: see `with_stiction`.
+        stictions: what the friction of joints leaves open, None if nothing, by the names of their torques: see
+            `with_stiction`.
         combinations: those that are identifiable, in the order of the base parameters.
         directions: the share of the prior deviation that is left along independent directions, the best identified
             first.
@@ -101,7 +102,7 @@ class Identification(Shown, Renamed):
     plain: Floats
     solution: Solution
     fits: tuple[ReadingFit, ...]
-    stictions: Mapping[str, Stiction]
+    stictions: Mapping[str, Stiction | None]
     combinations: tuple[BaseParameterEstimate, ...]
     directions: Floats
     doubts: tuple[str, ...]

@@ -28,8 +28,8 @@ def stictions(
     logs: Sequence[Evidence],
     values: Floats,
     are_others: bool,
-) -> Iterator[tuple[str, Stiction]]:
-    """Yield what the friction of each joint whose torque is read leaves open, by the name of the reading.
+) -> Iterator[tuple[str, Stiction | None]]:
+    """Yield what the friction of each joint whose torque is read leaves open, None if nothing, by the reading's name.
 
     Args:
         problem: the parameters.
@@ -54,4 +54,4 @@ def stictions(
             scatter = math.sqrt(max(scatter**2 - part, (LEAST_LEFT * scatter) ** 2))
             own = 1.0 if are_others else len(logs) / (len(logs) - 1)
             drift = math.sqrt(own * squares / float(np.sum(information))) / law
-        yield fit.name, Stiction(scatter=scatter, ripple=fit.ripple, drift=drift)
+        yield fit.name, Stiction(scatter=scatter, ripple=fit.ripple, drift=drift) if scatter else None
