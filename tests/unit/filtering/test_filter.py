@@ -21,6 +21,8 @@ from nori_dyn.filtering.tracker import TrackerBase
 from tests.systems import ACCELERATIONS, SPEED, UNLOADED
 from tests.unit.filtering.recorded import remembering
 
+pytestmark = pytest.mark.usefixtures("compiled_as_shipped")
+
 DT = 0.01
 TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
 PUSH = {"of": "offset", "walk": 5.0}

@@ -7,8 +7,6 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
 from tests.unit.filtering.recorded import DT, WIDE, by_least_squares, columns, felt, planned, recorded
 
-pytestmark = pytest.mark.usefixtures("compiled_as_shipped")
-
 N, LAG = 9, 3
 
 
