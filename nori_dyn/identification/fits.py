@@ -84,7 +84,8 @@ def fits_of(
     for k, name in enumerate(names):
         if not any(log.rows[k].n for log in logs):
             continue  # unknown wrenches explain whatever it reads
-        log, by = (held_out[-1], values_without) if held_out else (logs[-1], values)
+        others = [log for log in held_out if log.rows[k].n > LEAST]  # in which it counts
+        log, by = (others[-1], values_without) if others else (logs[-1], values)
         m, reading = log.rows[k], log.rows[k].unit("reading")
         fits.append(
             ReadingFit(
@@ -94,7 +95,7 @@ def fits_of(
                 spread=m.spread(reading),
                 before=_rms(k, logs, before),
                 after=_rms(k, logs, values),
-                held_out=_rms(k, held_out, values_without) if held_out else None,
+                held_out=_rms(k, others, values_without) if others else None,
                 correlation=m.correlation(reading, log.residual(k, by) + reading),
                 sigma=float(sigma[k]),
                 delay=delays.get(name),

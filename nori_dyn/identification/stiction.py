@@ -14,6 +14,7 @@ import numpy as np
 from nori_dyn.components.friction import Stiction
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.fits import ReadingFit
+from nori_dyn.identification.moments import LEAST
 from nori_dyn.identification.problem import IdentificationProblem
 from nori_dyn.typing import Floats
 
@@ -39,19 +40,22 @@ def stictions(
         values: the free parameters (n,) by which it is.
         are_others: whether none of these logs is one from which parameters were found.
     """
-    columns, place = [problem.parameters.names[k] for k in problem.columns], problem.parameters.place
+    columns = [problem.parameters.names[k] for k in problem.columns]
+    place, all_values = problem.parameters.place, problem.whole(values)
     for fit in fits:
         kind, _, joint = fit.name.partition(":")
         if kind != "tau":
             continue
-        scatter, drift, viscous = fit.after if fit.held_out is None else fit.held_out, 0.0, f"viscous:{joint}"
-        law = problem.whole(values)[place[viscous]] if viscous in columns else 0.0
-        if law > 0 and (are_others or len(logs) > 1):
-            row, column = row_names.index(fit.name), columns.index(viscous)
-            shifts, information = np.array([log.shift_of(row, column, values) for log in logs]).T
+        row, viscous, drift = row_names.index(fit.name), f"viscous:{joint}", 0.0
+        moving = [log for log in logs if log.rows[row].n > LEAST]
+        scatter = fit.after if fit.held_out is None else fit.held_out
+        law = all_values[place[viscous]] if viscous in columns else 0.0
+        if law > 0 and len(moving) > (0 if are_others else 1):
+            column = columns.index(viscous)
+            shifts, information = np.array([log.shift_of(row, column, values) for log in moving]).T
             squares = float(shifts**2 @ information)
-            part = squares / sum(log.rows[row].n for log in logs)
+            part = squares / sum(log.rows[row].n for log in moving)
             scatter = math.sqrt(max(scatter**2 - part, (LEAST_LEFT * scatter) ** 2))
-            own = 1.0 if are_others else len(logs) / (len(logs) - 1)
-            drift = math.sqrt(own * squares / float(np.sum(information))) / law
+            biased = 1.0 if are_others else 1 - 1 / len(moving)
+            drift = math.sqrt(squares / float(np.sum(information)) / biased) / law
         yield fit.name, Stiction(scatter=scatter, ripple=fit.ripple, drift=drift) if scatter else None
