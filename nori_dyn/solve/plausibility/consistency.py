@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +65,7 @@ def inconsistency(
     chosen = np.unique(chosen[np.linspace(0, len(chosen) - 1, STATES).astype(int)]) if len(chosen) else chosen
     each = [(system, y[chosen]), *((other, own[chosen]) for other, own in others)]
     fits = _fits(each, q[chosen], qd[chosen])
-    share = _share(fits)
+    share = _share(fits.values())
     if share < MOST:
         return
     rest = [(other, own[chosen]) for other, own in elsewhere]
@@ -106,10 +106,10 @@ class _LeastSquares:
         return bool(chdtrc(self.freedom, np.sum(self.variances * pulls**2)) >= IMPROBABLE)
 
 
-def _fits(each: Sequence[tuple[System, Floats]], q: Floats, qd: Floats) -> list[tuple[_LeastSquares, ...]]:
+def _fits(each: Sequence[tuple[System, Floats]], q: Floats, qd: Floats) -> dict[int, tuple[_LeastSquares, ...]]:
     """The least squares of samples, in each contact state; of those that are singular in none, with rows to spare."""
-    by_state = [_least_squares(system, q, qd, y) for system, y in each]
-    return [tuple(one for one in found if one) for found in zip(*by_state, strict=True) if None not in found]
+    by_sample = enumerate(zip(*(_least_squares(system, q, qd, y) for system, y in each), strict=True))
+    return {k: tuple(one for one in found if one) for k, found in by_sample if None not in found}
 
 
 def _least_squares(system: System, q: Floats, qd: Floats, y: Floats) -> list[_LeastSquares | None]:
@@ -132,30 +132,42 @@ def _least_squares(system: System, q: Floats, qd: Floats, y: Floats) -> list[_Le
     return found
 
 
-def _share(fits: Sequence[tuple[_LeastSquares, ...]], kind: str = "", factor: float = 1.0) -> float:
+def _share(fits: Collection[tuple[_LeastSquares, ...]], kind: str = "", factor: float = 1.0) -> float:
     """Share of the samples whose readings do not fit together, in whatever contact state."""
     wrong = sum(not any(state.fits(kind, factor) for state in sample) for sample in fits)
     return wrong / len(fits) if fits else 0.0
+
+
+def _share_elsewhere(
+    elsewhere: Sequence[tuple[System, Floats]], q: Floats, qd: Floats, fits: Mapping[int, tuple[_LeastSquares, ...]]
+) -> float:
+    """Share of the samples whose readings fit together in none of some other contact states either."""
+    left = [k for k, states in fits.items() if not any(state.fits() for state in states)]
+    for system, y in elsewhere:
+        tried = _least_squares(system, q[left], qd[left], y[left])
+        left = [k for k, one in zip(left, tried, strict=True) if one is None or not one.fits()]
+    return len(left) / len(fits)
 
 
 def _explanations(
     each: Sequence[tuple[System, Floats]],
     q: Floats,
     qd: Floats,
-    fits: Sequence[tuple[_LeastSquares, ...]],
+    fits: Mapping[int, tuple[_LeastSquares, ...]],
     elsewhere: Sequence[tuple[System, Floats]],
 ) -> Iterator[tuple[str, float]]:
     """Yield possible errors, and the share of samples whose readings do not fit together with each corrected."""
     system = each[0][0]
     in_q, in_qd = angular(system.tree)
     if elsewhere:
-        yield "With other contacts closed they fit: is it right which are?", _share(_fits([*each, *elsewhere], q, qd))
+        yield "With other contacts closed they fit: is it right which are?", _share_elsewhere(elsewhere, q, qd, fits)
     if reaches_far(q[:, in_q]):
-        yield "q looks like degrees.", _share(_fits(each, np.where(in_q, q / DEGREE, q), qd))
+        yield "q looks like degrees.", _share(_fits(each, np.where(in_q, q / DEGREE, q), qd).values())
     if reaches_far(qd[:, in_qd]):
-        yield "qd looks like degrees per second.", _share(_fits(each, q, np.where(in_qd, qd / DEGREE, qd)))
+        turned = np.where(in_qd, qd / DEGREE, qd)
+        yield "qd looks like degrees per second.", _share(_fits(each, q, turned).values())
     units = {(row.equation.group, unit) for row in system.measurements for unit in row.units}
-    for kind in fits[0][0].read:
+    for kind in next(iter(fits.values()))[0].read:
         for factor, words, begins in FACTORS:
             if any(of == kind and unit.startswith(begins) for of, unit in units):
-                yield f"{kind} {words}.", _share(fits, kind, factor)
+                yield f"{kind} {words}.", _share(fits.values(), kind, factor)
