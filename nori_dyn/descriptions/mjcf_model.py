@@ -77,7 +77,7 @@ def _scene(path: str | os.PathLike[str]) -> str:
     """A sentence that names a file beside another that includes it, as a scene does a robot; "" where there is none."""
     own = Path(path)
     for other in sorted(own.parent.glob("*.xml")):
-        if f'file="{own.name}"' in other.read_text(encoding="utf-8", errors="replace"):
+        if other.is_file() and f'file="{own.name}"' in other.read_text(encoding="utf-8", errors="replace"):
             return f" It is part of {other.name}: give that one."
     return ""
 

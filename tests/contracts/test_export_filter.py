@@ -58,7 +58,13 @@ def touching() -> nd.SensorSet:
 
 
 def sticky() -> nd.KinematicTree:
-    law = {"coulomb": 1.0, "mu": 0.1, "width": 0.05, "stiction": {"scatter": 0.3}}
+    law = {
+        "viscous": 0.5,
+        "coulomb": 1.0,
+        "mu": 0.1,
+        "width": 0.05,
+        "stiction": {"scatter": 0.3, "ripple": 0.2, "drift": 0.1},
+    }
     return ARM.replace(components=[nd.components.Friction(joints="all", **law)])
 
 
