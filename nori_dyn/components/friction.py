@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from pydantic import FiniteFloat, PrivateAttr, model_validator
@@ -26,6 +26,8 @@ from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.variables import DEFLECTION, DRIFT, RIPPLE, STICTION, Kind, Unknown, VariableKey
 from nori_dyn.typing import Array
+
+T = TypeVar("T")
 
 LEAST_WEIGHT = 1e-6
 """Torque or force of a weight that is small against any friction: over it its size is smooth [N m or N]."""
@@ -383,10 +385,12 @@ class DriftTerm(VariableTerm):
 
 def sliding(tree: KinematicTree) -> KinematicTree:
     """A robot without presliding: its joints slide at once."""
-    found = (
-        each.model_copy(update={"presliding": None}) if isinstance(each, Friction) else each for each in tree.components
-    )
-    return tree.replace(components=tuple(found))
+    return tree.replace(components=with_frictions(tree.components, presliding=None))
+
+
+def with_frictions(components: Iterable[T], **values: object) -> tuple[T, ...]:
+    """Components, with other values of those that are friction."""
+    return tuple(each.model_copy(update=values) if isinstance(each, Friction) else each for each in components)
 
 
 def diagonal(x: Array) -> Array:

@@ -25,6 +25,7 @@ from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.ranges import width
 from nori_dyn.algebra.scalars import is_zero
 from nori_dyn.algebra.spatial import matvec
+from nori_dyn.components.friction import with_frictions
 from nori_dyn.errors import InputError
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.measurements.base import VariableReading
@@ -73,12 +74,15 @@ class ParametricTree(ExactTree):
 
     @staticmethod
     def over(parameters: Parameters, values: Array, graph: Graph, taken_at: KinematicTree) -> ParametricTree:
-        """The tree of parameters whose values (n,) are expressions; of what is not linear in them, to first order."""
+        """The tree of parameters whose values (n,) are expressions; of what is not linear in them, to first order.
+
+        Friction is as its law says, without stiction.
+        """
         tree = parameters.tree
         known: dict[str, Any] = {part.name: getattr(tree, part.name) for part in fields(tree)}
         changed: dict[str, Any] = {
             "parametric_inertias": parameters.inertias(values),
-            "parametric_components": parameters.components(values, taken_at),
+            "parametric_components": with_frictions(parameters.components(values, taken_at), stiction=None),
             "taken_at": taken_at,
         }
         return ParametricTree(**known, arena=graph, **changed)

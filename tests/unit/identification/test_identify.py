@@ -118,6 +118,8 @@ def test_stiction_of_what_was_found_scatters_as_the_fit_does(tmp_path, arm):
     found = nd.identify(log, nd.System(arm, ARM), ["friction"], physical=False)
     scatter = {each.joints: each.stiction.scatter for each in found.with_stiction().components}
     assert scatter == {name: pytest.approx(0.05, rel=0.2) for name in arm.joint_names}
+    again = nd.identify(log, nd.System(found.with_stiction(), ARM), ["friction"], physical=False)
+    assert again.each == pytest.approx(found.each, rel=1e-6, abs=1e-6)
 
 
 def test_drift_is_how_much_viscous_friction_differs_from_log_to_log(tmp_path, arm):
