@@ -49,7 +49,9 @@ def covariance_of(
         return by_number
     identified = base @ by_number @ base.T
     variances = np.diag(identified)
-    share = 1.0 - np.sum((base @ by_number @ prior.L.T) ** 2, axis=1) / variances  # of the logs in what is known
+    of_prior = np.sum((base @ by_number @ prior.L.T) ** 2, axis=1)
+    left = np.divide(of_prior, variances, out=np.ones_like(variances), where=variances > 0)
+    share = 1.0 - left  # of the logs in what is known
     counts = share > MOSTLY
     if not counts.any():
         return by_number

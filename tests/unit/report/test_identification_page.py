@@ -66,7 +66,7 @@ def test_it_says_what_was_found():
     assert "Measured and predicted: log.npz" in said
     turned = parsed(page_of(CASES[1]))
     assert "sometimes" in turned.find(".//header").get("class")
-    assert "Its sign is probably wrong" in text(turned)
+    assert "Their sign is probably wrong" in text(turned)
 
 
 def test_its_lines_are_the_data():
