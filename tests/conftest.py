@@ -61,9 +61,7 @@ def pytest_configure(config):
     covering.ALL = config.getoption("--all")
     if hasattr(config, "cache") and not hasattr(config, "workerinput"):
         folders = [config.cache.mkdir(name) for name in KEPT]
-        whole = (
-            file for folder in folders for file in folder.glob("[!.]*")
-        )  # others are being written, by another run
+        whole = [file for folder in folders for file in folder.glob("[!.]*")]  # others another run is writing
         if sum(file.stat().st_size for file in whole) > LARGEST_CACHE:
             for folder in folders:
                 shutil.rmtree(folder)

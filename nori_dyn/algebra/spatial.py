@@ -21,6 +21,14 @@ def zeros(shape: tuple[int, ...], like: Array) -> Array:
     return np.zeros(shape + like.shape[1:], dtype=np.result_type(like.dtype, np.float64))
 
 
+def diagonal(x: Array) -> Array:
+    """The diagonal matrix (n, n, ...) of numbers (n, ...)."""
+    found = zeros((len(x), len(x)), x)
+    for k in range(len(x)):
+        found[k, k] = x[k]
+    return found
+
+
 def matmul(A: Array, B: Array) -> Array:
     """The product A B of (m, n, ...) and (n, k, ...) arrays over any scalar."""
     result: Array = np.einsum("ij...,jk...->ik...", A, B)

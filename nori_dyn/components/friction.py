@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import FiniteFloat, PrivateAttr, model_validator
 
 from nori_dyn.algebra.scalars import is_zero, sqrt
-from nori_dyn.algebra.spatial import scaled, zeros
+from nori_dyn.algebra.spatial import diagonal, scaled, zeros
 from nori_dyn.components.base import JointPart, NotNegative, OnJoints, zero_prior
 from nori_dyn.components.presliding import DeflectionReading, Presliding
 from nori_dyn.errors import ModelError
@@ -391,14 +391,6 @@ def sliding(tree: KinematicTree) -> KinematicTree:
 def with_frictions(components: Iterable[T], **values: object) -> tuple[T, ...]:
     """Components, with other values of those that are friction."""
     return tuple(each.model_copy(update=values) if isinstance(each, Friction) else each for each in components)
-
-
-def diagonal(x: Array) -> Array:
-    """The diagonal matrix (n, n, ...) of numbers (n, ...)."""
-    found = zeros((len(x), len(x)), x)
-    for k in range(len(x)):
-        found[k, k] = x[k]
-    return found
 
 
 def carried_weight(law: Friction, at: Kinematics, i: int) -> Array | None:

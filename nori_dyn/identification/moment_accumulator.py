@@ -18,7 +18,7 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.identification.elimination import EliminatedRows, Motion, SampleRows
 from nori_dyn.identification.moments import Segments, row_moments
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Booleans, Floats, Indices
 
 AT_ONCE = 1 << 21
 """Numbers of W that are taken at a time."""
@@ -86,15 +86,16 @@ class FilterNoise:
     """Noise of the readings of rows, which is what a filter takes off them: at rest, and where they count.
 
     Args:
-        n_rows: number of rows.
+        rests: for each row (rows,) whether it does not count where its joint is at rest.
     """
 
-    def __init__(self, n_rows: int) -> None:
-        self._squares, self._counts = np.zeros((2, n_rows)), np.zeros((2, n_rows))
+    def __init__(self, rests: Booleans) -> None:
+        self._rests = rests
+        self._squares, self._counts = np.zeros((2, len(rests))), np.zeros((2, len(rests)))
 
     def add(self, noise: Floats, counts: Floats) -> None:
         """Add noise (n, rows), with the share of the filter's window in which a row counts (n, rows)."""
-        for k, chosen in enumerate((counts < 1.0 - WHOLLY, counts > WHOLLY)):
+        for k, chosen in enumerate(((counts < 1.0 - WHOLLY) & self._rests, counts > WHOLLY)):
             self._squares[k] += np.sum(np.where(chosen, noise, 0.0) ** 2, axis=0)
             self._counts[k] += np.sum(chosen, axis=0)
 
@@ -132,7 +133,9 @@ class MomentAccumulator:
     ) -> None:
         self._rows, self._sigma, self._decimation, self._robust = rows, sigma, decimation, robust
         self._moving = moving
-        self.segments, self.noise = Segments(), FilterNoise(rows.layout.shape[0])
+        n_rows = rows.layout.shape[0]
+        self.segments = Segments()
+        self.noise = FilterNoise(np.zeros(n_rows, dtype=bool) if moving is None else moving.freedoms >= 0)
 
     def add(self, part: Motion, dt: float | None) -> None:
         """Add samples that follow those before, dt [s] apart."""

@@ -31,7 +31,7 @@ SOURCE = "docs/design.md, 4.12"
 GROUP = "memory"
 """What rows of memory belong to in messages that count rows."""
 
-FADING = {
+LASTING = {
     STICTION: "the friction of its joint says (stiction: scatter, rest, motion)",
     DRIFT: "the friction of its joint says (stiction: drift, warms)",
     PAYLOAD: "its component says (mass, reach, change)",
@@ -178,8 +178,8 @@ class Memory(ConfigPart):
         return [self._one(name, v, variables, owned.get(v.name)) for v in variables if self.covers(v)]
 
     def _one(self, name: str, v: Variable, variables: Sequence[Variable], own: Equation | None) -> Remembered:
-        if v.kind in FADING and self != Memory(of=self.of, jump=self.jump):
-            raise SensorConfigError(f"'{v.name}' is as {FADING[v.kind]}: leave all but `of` and `jump` out here.")
+        if v.kind in LASTING and self != Memory(of=self.of, jump=self.jump):
+            raise SensorConfigError(f"'{v.name}' is as {LASTING[v.kind]}: leave all but `of` and `jump` out here.")
         mean, sigma, known_by = self._prior(v, own)
         walk = per_component(f"the walk of '{v.name}'", self.walk, v.components) or ()
         if v.kind == BASE and v.key.component == "gravity":
