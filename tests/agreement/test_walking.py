@@ -5,9 +5,8 @@ import pytest
 
 from nori_dyn.estimation.plan import plan
 from nori_dyn.system.builder import System
-from tests.oracles import poses
 from tests.systems import ACCELERATIONS, sensor_set
-from tests.walking import DT, Walk, walk
+from tests.walking import Walk, walk
 
 CLOSE = 1e-9
 """Of forces of some hundred newtons, and of what a step of MuJoCo's own differs from them by."""
@@ -39,28 +38,3 @@ def test_the_accelerometer_reads_the_base(record):
     down = np.array([record.tree.joints[0].transform(q[:7]).E @ record.tree.gravity for q in record.q])
     expected = record.qdd[:, 3:6] + np.cross(w, u) - down
     np.testing.assert_allclose(record.accelerometer, expected, atol=CLOSE)
-
-
-def test_every_state_of_the_gaits_occurs(record):
-    states = {tuple(state) for state in record.contact.tolist()}
-    if len(record.feet) == 2:
-        assert states == {(True, True), (True, False), (False, True)}
-    else:
-        assert {(True, False, False, True), (False, True, True, False), (True,) * 4} <= states
-
-
-def test_velocities_are_those_of_the_motion(record):
-    """A step of MuJoCo's moves by the velocity at its end, the base's origin in axes of the world."""
-    for k in range(1, record.n, 100):
-        rate = record.tree.difference(record.q[k - 1], record.q[k]) / DT
-        np.testing.assert_allclose(np.delete(rate - record.qd[k], [3, 4, 5]), 0, atol=CLOSE)
-        np.testing.assert_allclose(rate[3:6], record.qd[k, 3:6], atol=1e-3)
-
-
-def test_nothing_but_the_floor_touches_a_robot(record):
-    """The floor pushes only, within its friction."""
-    rotations, _ = poses(record.tree, record.q)
-    for k, foot in enumerate(record.feet):
-        x, y, z = (rotations[record.tree.link(foot)] @ record.fx[:, k, 3:, None])[..., 0].T
-        assert (z >= 0).all()
-        assert (np.abs(x) + np.abs(y) <= 0.8 * z + CLOSE).all()  # of MuJoCo's pyramid

@@ -38,10 +38,6 @@ def redundant(tree):
     )
 
 
-def entries_of(sensors):
-    return [m.model_dump(by_alias=True, exclude_none=True) for m in sensors.measurements]
-
-
 def tree_of(robot):
     small = nd.autotree(4, branching=2, skew=0.4)
     return {"small": small, "small floating": on_a_free_base(small)}.get(robot) or load(robot, "floating")
@@ -121,18 +117,6 @@ def test_weights_are_those_of_the_sigmas_until_told_otherwise():
     np.testing.assert_array_equal(changed.tau, solver.solve(q, qd, y, weights).tau)
 
 
-def test_a_weight_of_zero_is_the_set_without_the_sensor():
-    tree = tree_of("small")
-    imu = {"type": "accelerometer", "links": tree.names[-1], "sigma": 0.1}
-    entries = entries_of(redundant(tree))[:-1]
-    small, full = (nd.plan(nd.System(tree, sensor_set(*more))) for more in (entries, [*entries, imu]))
-    q, qd, y, _ = state(full.system, 2)
-    without = small.solver("numpy").solve(q, qd, y[:-3])
-    solver = full.solver("numpy")
-    assert np.abs(solver.solve(q, qd, y).tau - without.tau).max() > 1e-4
-    assert_close(solver.solve(q, qd, y, {f"acc:{tree.names[-1]}": 0}).tau, without.tau, SOLVED)
-
-
 def test_a_reading_that_holds_exactly_cannot_be_dropped():
     tree = nd.autotree(3)
     system = nd.System(tree, sensor_set(ACCELERATIONS, SOFT[1]))
@@ -172,14 +156,6 @@ def test_wrong_weights_are_named():
     ):
         with pytest.raises(InputError, match=message):
             solver.solve(np.zeros(2), np.zeros(2), np.zeros(system.ny), weights)
-
-
-def test_exact_problems_have_no_weights():
-    system = nd.System(nd.autotree(2), nd.sensors("inverse_dynamics"))
-    solver = nd.plan(system).solver("numpy")
-    assert solver.inputs.weights.shape == (0,)
-    with pytest.raises(InputError, match="they have no weights"):
-        solver.solve(np.zeros(2), np.zeros(2), np.zeros(2), np.ones(2))
 
 
 def test_without_any_sigma_all_readings_of_a_redundant_set_weigh_the_same():

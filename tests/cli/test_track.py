@@ -7,7 +7,6 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.logs.log import whole_table
-from tests.covering import covering
 from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED, WRENCHES, sensor_set
 
 DT, N, PUSH = 0.01, 300, 3.0
@@ -64,17 +63,6 @@ def test_estimates_are_written_with_their_deviations(told, folder, command, monk
         error = found["offset"][N // 2 :, 0] - PUSH
         assert np.mean(np.abs(error) < 3 * found["sigma:offset"][N // 2 :, 0]) > 0.9
     assert not list(folder.glob(".partial-*"))
-
-
-@covering(strength=1, command=["filter", "smooth"], ending=["csv", "mat"])
-def test_stretches_and_formats_do_not_matter(run, folder, command, ending):
-    assert run(*arguments(command, folder, out=f"one.{ending}"))[0] == 0
-    assert run(*arguments(command, folder, out=f"many.{ending}"), "--chunk", 47)[0] == 0
-    one, many = (nd.read_log(folder / f"{name}.{ending}") for name in ("one", "many"))
-    found, expected = whole_table(many.path), whole_table(one.path)
-    assert list(found) == list(expected)
-    for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 def test_figures_as_json(figures, folder):
@@ -141,13 +129,6 @@ def test_what_is_refused(refused, folder):
             continue  # each sample is estimated from its own readings
         assert words in refused(*arguments(command, folder, log, "none.csv", plan), *more), command
         assert not list(folder.glob("none*")), (command, words)
-
-
-def test_a_log_without_times(run, folder):
-    assert run(*arguments("filter", folder, "untimed.npz", "untimed.csv"), "--dt", DT)[0] == 0
-    assert run(*arguments("filter", folder, "log.npz", "timed.csv"))[0] == 0
-    one, other = (np.loadtxt(folder / f"{name}.csv", delimiter=",", skiprows=1) for name in ("untimed", "timed"))
-    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
 def test_what_no_reading_tells(refused, figures, tmp_path):

@@ -17,7 +17,6 @@ from tests.recorded_logs import checked_plan, exact_plan, log_file
 from tests.unit.logs.test_reading import FOOT
 
 LOG = Path(__file__).parents[1] / "data" / "panda_motion" / "panda_motion.csv.gz"
-BEAM = Path(__file__).parents[3] / "shared" / "data" / "panda_log" / "beam_z_15cm_1khz.csv.gz"
 FINGERS = ("--lock", "panda_finger_joint1", "--lock", "panda_finger_joint2")
 
 
@@ -54,33 +53,6 @@ def test_samples_of_no_use_are_shown_and_not_refused(run, here):
     assert run("estimate", *command, "--view", "gaps.html")[0] == 0
     assert "1 of 2,000" in text(parsed(Path("gaps.html").read_text()))
     assert run("estimate", *command, "--view", "gaps.html", "--missing", "refuse")[0] == 1
-
-
-def test_a_real_log_of_a_real_arm(run, told, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run("plan", "panda", *FINGERS, "--sensors", "touch", "--outputs", "fx:panda_hand,tau", "--out", "touch.plan")
-    output = told(
-        *("estimate", "--plan", "touch.plan", "--input", LOG, "--view", "log.html", "--differentiate", 9),
-        *("--backend", "numpy"),
-    )
-    assert output.startswith("727 samples, ")
-    said = text(parsed(Path("log.html").read_text()))
-    assert "external wrench on panda_hand: force" in said
-
-
-def test_a_kilohertz_log_is_drawn_by_bins(run, tmp_path, monkeypatch):
-    if not BEAM.exists():
-        pytest.skip("the log of the arm with a beam is not here")
-    monkeypatch.chdir(tmp_path)
-    run("plan", "panda", *FINGERS, "--sensors", "inverse_dynamics", "--outputs", "tau", "--out", "id.plan")
-    differentiate = ("--differentiate", 51, "--dt", 0.001)
-    assert run("estimate", "--plan", "id.plan", "--input", BEAM, "--view", "log.html", *differentiate)[0] == 0
-    said = text(parsed(Path("log.html").read_text()))
-    for error in ("0.46", "2.1", "0.38", "0.82", "0.99", "0.11", "0.22"):  # as the data's description has them
-        assert f"rms difference {error} N m" in said
-    assert "about 11 samples: the smallest and the largest of them are drawn" in said
-    assert "10,623 in 10.6 s" in said
-    assert Path("log.html").stat().st_size < 1_500_000
 
 
 def test_contacts_that_come_and_go_are_strips(run, tmp_path, monkeypatch):

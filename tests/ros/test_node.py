@@ -73,53 +73,6 @@ def test_estimates_of_joint_states_are_published(node, plan):
     assert graph.receivers["/joint_states"] == []
 
 
-@pytest.fixture
-def tracker(tmp_path):
-    """Of an arm of which it recognises whether its brake is closed, a sample late or not."""
-    braking = nd.plan(nd.autotree(1), braked(0.1, 0.1, 0.01, offset={"sigma": 0.01}), outputs=["fx:link1"])
-    braking.save(tmp_path / "brake.plan")
-    return nd.Tracker(braking, 0.001, hypotheses=nd.Hypotheses())
-
-
-MAPPING = """
-columns:
-  - {of: "q:{joint}", from: "/joint_states.position:{joint}"}
-  - {of: "qd:{joint}", from: "/joint_states.velocity:{joint}"}
-  - {of: "tau:{joint}", from: "/joint_states.effort:{joint}"}
-  - {of: "qdd:{joint}", value: 0}
-"""
-
-
-@pytest.mark.parametrize("is_saved", [False, True])
-def test_it_runs_a_tracker_that_recognises_contacts(is_saved, node, tracker, tmp_path):
-    """As a parameter asks, or the file of the tracker says."""
-    (tmp_path / "arm.yaml").write_text(MAPPING)
-    if is_saved:
-        tracker.save(tmp_path / "brake.plan")
-    more = {} if is_saved else {"contacts": "recognise"}
-    graph = Graph(plan=str(tmp_path / "brake.plan"), mapping=str(tmp_path / "arm.yaml"), **more)
-    topics = {"contact/brake": "std_msgs/msg/Float64", "wrench/link1": "geometry_msgs/msg/WrenchStamped"}
-    heard = {topic: [] for topic in topics}
-    for topic, messages in heard.items():
-        graph.receivers[f"/nori_dyn/{topic}"] = [messages.append]
-    began, sent = time.time(), []
-
-    def feed(graph):
-        if len(sent) < 5 and "/joint_states" in graph.receivers:
-            sent.append(3.0 * (len(sent) == 4))
-            stamp = began + 0.001 * len(sent)
-            graph.publish("/joint_states", joint_state(stamp, ["joint1"], [0.0], [0.0], sent[-1:]))
-        return len(heard["wrench/link1"]) == 5
-
-    assert run(node(graph), graph, feed) == 0
-    tracked = [tracker.step([0.0], [0.0], {"tau:joint1": tau, "qdd:joint1": 0.0}) for tau in sent]
-    probabilities, wrenches = ([decode(m, topics[topic]) for m in messages] for topic, messages in heard.items())
-    assert [one.contacts for one in tracked[-2:]] == [(), ("brake",)]
-    expected = [one.probability_of("brake") for one in tracked]
-    np.testing.assert_allclose([one.data for one in probabilities], expected, atol=1e-2)
-    assert wrenches[-1].wrench.torque.z == pytest.approx(tracked[-1]["fx:link1"][2], rel=1e-2)
-
-
 def test_the_parameters_are_the_options_of_serve(node, plan, tmp_path):
     (tmp_path / "arm.yaml").write_text(
         "columns: [{of: 'q:{joint}', from: '/arm.position:{joint}'}, {of: 'qd:{joint}', from: '/arm.velocity:{joint}'}]"
@@ -136,6 +89,12 @@ def test_the_parameters_are_the_options_of_serve(node, plan, tmp_path):
     assert module.settings_of(usual | {"contacts": "none"}).options.closed == ()
     assert module.settings_of(usual | {"contacts": "l_foot, r_foot"}).options.closed == ("l_foot", "r_foot")
     assert module.settings_of(usual | {"lag": 8}).lag == 8
+    braking = nd.plan(nd.autotree(1), braked(0.1, 0.1, 0.01), outputs=["fx:link1"])
+    braking.save(tmp_path / "brake.plan")
+    usual |= {"plan": str(tmp_path / "brake.plan")}
+    assert module.settings_of(usual | {"contacts": "recognise"}).options.hypotheses == nd.Hypotheses()
+    nd.Tracker(braking, 0.001, hypotheses=nd.Hypotheses(rate=5.0)).save(tmp_path / "brake.plan")
+    assert module.settings_of(usual).options.hypotheses == nd.Hypotheses(rate=5.0)  # as its file says
 
 
 def test_an_error_is_told_and_ends_it(node, tmp_path):

@@ -14,7 +14,7 @@ from nori_dyn.live.service import Service, Settings
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.model.surface import box
 from tests.bus import InMemory
-from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, encode, imu, joint_state, make, wrench
+from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, imu, joint_state, wrench
 from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED, WRENCHES, braked, sensor_set
 
 NAMES = ("joint1", "joint2", "joint3")
@@ -132,20 +132,6 @@ def test_streams_of_several_topics_meet(arm):
     y["hand"] = [*(couple + np.cross([0.1, 0, 0], force)), *force]
     expected = plan.solver().solve(np.ones(3), np.zeros(3), y)
     np.testing.assert_allclose(rig.messages("/nori_dyn/joint_states")[0].effort, expected.tau, rtol=1e-9)
-
-
-def test_a_sensor_that_falls_silent_is_left_out_and_comes_back(arm):
-    rig = Rig(sensing(arm), HAND)
-    t = time.time()
-    rig.send("/ft", wrench(t, (0, 0, 0), (0, 0, 0)))
-    for k in range(100):
-        if k < 30 or k >= 80:
-            rig.send("/ft", wrench(t + 0.01 * k + 0.001, (0, 0, 0), (0, 0, 0)))
-        rig.send(STATES, joint_state(t + 0.01 * k + 0.002, NAMES, np.ones(3), np.zeros(3), np.zeros(3)))
-    total = rig.run()
-    assert total.estimates == 100
-    assert set(total.sensors) == {"hand"}
-    assert 40 <= total.sensors["hand"] <= 50
 
 
 def test_what_is_wrong_is_counted_and_ends_nothing(arm, inverse):
@@ -300,18 +286,6 @@ def test_streams_that_do_not_fit_are_told_and_waited_for(inverse):
     assert "nothing says when to estimate" in rig.lines[-1]
 
 
-def test_joints_may_come_in_messages_of_their_own(arm, inverse):
-    rig = Rig(inverse, topics=[STATES])
-    t = time.time()
-    for k in range(30):
-        rig.stand(t + 0.01 * k, qd=0.0, names=NAMES[1:])
-        rig.stand(t + 0.01 * k + 0.001, qd=0.0, names=NAMES[:1])
-    total = rig.run()
-    assert total.estimates == 30 - COLLECTED - 1
-    still = nd.rnea(arm, np.ones(3), np.zeros(3), np.zeros(3))
-    np.testing.assert_allclose(rig.messages("/nori_dyn/joint_states")[-1].effort, still, rtol=1e-6)
-
-
 def test_it_stops_when_it_has_published_enough_or_is_told(inverse):
     rig = Rig(inverse, topics=[STATES])
     rig.stand(*(time.time() + 0.01 * np.arange(40)))
@@ -346,22 +320,6 @@ def test_topics_and_their_types_are_known_by_the_columns_of_a_mapping():
     ):
         with pytest.raises(nd.errors.NoriError, match=said):
             topics_of(None, [named])
-
-
-def test_imu_messages_are_read():
-    felt = {"type": "accelerometer", "links": "link1", "name": "acc", "sigma": 0.1, "frame": {"xyz": [1, 0, 0]}}
-    sensors = sensor_set(TORQUES | {"sigma": 1e6}, UNLOADED, felt)
-    plan = nd.plan(nd.System(nd.autotree(1), sensors), outputs=["qdd"])
-    acceleration = [f"/imu.linear_acceleration.{c}" for c in "xyz"]
-    columns = [
-        *({"of": f"{kind}:joint1", "value": 0.0} for kind in ("q", "qd", "tau")),
-        {"of": "acc", "from": acceleration, "components": ["ax", "ay", "az"], "unit": "g"},
-    ]
-    rig = Rig(plan, {"columns": columns})
-    rig.send("/imu", imu(time.time(), (0, 0, 0), (1.0, 0.5, 0.0)))
-    rig.run()
-    (found,) = rig.messages("/nori_dyn/qdd")
-    assert found.data == pytest.approx([0.5 * 9.80665], rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.long) for k in (1, 2, 3))])
@@ -406,26 +364,6 @@ def test_nothing_that_comes_in_ends_it(arm, seed):
         for base in (0.0, 2.5):
             rig.send(STATES, joint_state(t - 100 + base + 0.01 * j, NAMES, np.ones(3), np.zeros(3), np.zeros(3)))
     assert rig.run().estimates > before
-
-
-def test_contacts_come_with_a_topic_of_their_own():
-    contacts = {"tip": {"closed": [WRENCHES], "open": [UNLOADED]}}
-    sensors = sensor_set(ACCELERATIONS, name="touch", contacts=contacts)
-    columns = [
-        *of_states(),
-        STILL | {"value": 1.0},
-        {"of": "fx:link1", "from": WRENCH_PARTS, "components": COMPONENTS},
-        {"of": "contact:tip", "from": "/foot.data", "above": 20},
-    ]
-    rig = Rig(nd.plan(nd.autotree(1), sensors, outputs=["tau"]), {"columns": columns})
-    t = time.time()
-    for k, pressed in enumerate((50.0, 10.0, 50.0)):
-        rig.send("/foot", encode(make("std_msgs/msg/Float64", data=pressed)))
-        rig.send("/ft", wrench(t + k, (0, 0, 0), (0, 0, 0.5)))
-        rig.send(STATES, joint_state(t + k + 0.01, NAMES[:1], [0.0], [0.0]))
-    rig.run()
-    closed, opened, again = [message.effort[0] for message in rig.messages("/nori_dyn/joint_states")]
-    assert closed == again == pytest.approx(opened - 0.5)
 
 
 def test_times_may_be_those_of_arrival(inverse):

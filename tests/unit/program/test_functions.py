@@ -7,9 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.spatial import matvec
-from nori_dyn.errors import CompilerError, InputError, NoriWarning, SingularSystemError, UnknownNameError
-from nori_dyn.program import compiler as compiler_module
-from nori_dyn.recursions.factorisation import ltdl, ltl
+from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from tests.compilers import WIDTHS, compile_for, needs_compiler
 from tests.oracles import derivative, newton_euler
 from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, assert_close
@@ -122,22 +120,6 @@ def test_options_are_given_by_partial_and_anybodys_function_will_do(tree):
     assert f.batch(q[None], qd[None], weights[None]).shape == (1,)
 
 
-@every_backend
-def test_factorisations_compile(tree, backend):
-    parents = nd.recursions.expanded_parents(tree)
-    q, *_ = truth(tree)
-    H = nd.crba(tree, q)
-    root = nd.compile(lambda tree, q: ltl(nd.crba(tree, q), parents), tree, backend=backend)
-    unit = nd.compile(lambda tree, q: ltdl(nd.crba(tree, q), parents), tree, backend=backend)
-    L = root(q)
-    assert_close(L.T @ L, H, ROUNDING)
-    assert_close(root.batch(np.array([q] * 5))[4], L, ROUNDING)
-    L, D = unit(q)
-    assert_close(L.T @ np.diag(D) @ L, H, ROUNDING)
-    assert root.cost.square_roots == tree.nv - 3  # the mass of the whole robot is a constant
-    assert unit.cost.square_roots == 0
-
-
 class TestDerivatives:
     @pytest.mark.parametrize("mode", ["forward", "reverse"])
     @pytest.mark.parametrize("name", ["mixed_8", "two_roots", "three_children"])
@@ -244,15 +226,6 @@ class TestBadInput:
             with pytest.raises(InputError, match=words):
                 f.batch(*given)
 
-    def test_quaternions_are_brought_to_unit_length(self, tree):
-        q, qd, qdd, *_ = truth(tree)
-        f = nd.compile(nd.rnea, tree)
-        off = q.copy()
-        off[3:7] *= 1 + 1e-4
-        assert_close(f(off, qd, qdd), f(q, qd, qdd), ROUNDING)
-        assert_close(f.batch(off[None], qd[None], qdd[None])[0], f(q, qd, qdd), ROUNDING)
-        assert np.linalg.norm(off[3:7]) == pytest.approx(1 + 1e-4, abs=1e-12)
-
     @every_backend
     def test_a_result_that_is_not_finite_is_no_result(self, tree, backend):
         f = nd.compile(lambda tree, qd: 1 / qd, tree, backend=backend)
@@ -281,15 +254,6 @@ class TestBadInput:
     def test_a_robot_without_mass_cannot_be_compiled(self):
         with pytest.raises(SingularSystemError, match=r"joint '.*' moves no inertia"):
             nd.compile(nd.aba, TREES["massless"])
-
-
-def test_without_a_compiler_auto_warns_and_native_refuses(tree, monkeypatch):
-    monkeypatch.setattr(compiler_module, "find_compiler", lambda: None)
-    with pytest.raises(CompilerError, match="needs a C compiler"):
-        nd.compile(nd.crba, tree, backend="native")
-    with pytest.warns(NoriWarning, match="runs through NumPy instead"):
-        f = nd.compile(nd.crba, tree)
-    assert f.backend == "numpy"
 
 
 def test_a_function_says_what_it_is(tree):

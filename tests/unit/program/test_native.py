@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import stat
 from dataclasses import replace
-from itertools import product
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,6 +23,7 @@ from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.native import interface
 from nori_dyn.program.kernel.registry import identity, kernel_of, native_kernel
 from nori_dyn.program.program import Program
+from nori_dyn.program.residual import residual_source
 from tests.compilers import WIDTHS, compile_for, needs_compiler
 
 pytestmark = needs_compiler
@@ -110,6 +110,14 @@ def test_the_residual_is_that_of_the_worst_equation(monkeypatch):
         outcome = Outcome.LARGE_RESIDUAL if expected > 0 else Outcome.OK
         assert stricter.solve(other_at([one, other, 2e-6])[0]) == outcome
     assert library.solve(at([np.nan, 1.0, 2e-6])[0]) == Outcome.INPUT_NOT_FINITE
+
+
+def test_places_that_are_large_have_larger_numbers():
+    graph = Graph()
+    for place, kind in ((1 << 16, "int"), (1, "unsigned short")):
+        row = (graph.zero, ((graph.one, place),))
+        source = residual_source(((row,),), lambda node: ("w", node.index))
+        assert f"typedef {kind} place;" in source
 
 
 def test_batches_of_any_size_are_what_single_states_are(plan, lanes):
@@ -245,16 +253,6 @@ def test_the_residual_is_optional(small, monkeypatch):
     assert not batch.fell_back.any()
     assert np.isnan(batch.residual).all()
     np.testing.assert_allclose(estimate.qdd, checked.solve(q, qd, y).qdd, rtol=1e-10)
-
-
-def test_a_batch_with_what_is_not_finite_is_refused_by_name():
-    plan = nd.plan(nd.System(nd.autotree(3), nd.sensors("forward_dynamics")), outputs=("qdd:joint1",))
-    solver = plan.solver("native")
-    for which, value in product(range(3), (np.nan, np.inf)):
-        batch = states(solver, 11)
-        batch[which][7, 2] = value
-        with pytest.raises(nd.errors.InputError, match=rf"{('Q', 'Qd', 'Y')[which]}\[7, 2\].*finite"):
-            solver.solve_batch(*batch)
 
 
 def test_a_cache_that_others_may_write_is_not_used(small):

@@ -11,16 +11,14 @@ from nori_dyn.model.kinematics import positions, velocities
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import WORLD, Frame
 from nori_dyn.recursions.articulated import articulated_bodies
-from nori_dyn.recursions.coriolis import FACTORISATIONS, coriolis
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.jacobian import jacobian, jacobian_rate
 from nori_dyn.recursions.minverse import inverse_by_bodies, inverse_by_factors, minverse
-from nori_dyn.recursions.rnea import inertial_force
 from tests.oracles import inertia_matrix, rodrigues
 from tests.tolerances import DIFFERENCES, EXACT, RECURSION, SOLVED, assert_close
 from tests.trees import TREES
 from tests.unit.recursions.test_aba import HEAVY
-from tests.unit.recursions.test_coriolis import motion_cross, rate
+from tests.unit.recursions.test_coriolis import rate
 from tests.unit.recursions.test_rnea import motions
 
 WAYS = (minverse, inverse_by_bodies, inverse_by_factors)
@@ -173,26 +171,6 @@ def test_it_maps_joint_velocities_to_those_of_frames_and_its_derivative_is_that_
         for k in range(N):
             v = frame.X.apply_motion(velocities(tree, q[:, k], qd[:, k]).v[frame.link])
             assert_close(J[..., k] @ qd[:, k], v, RECURSION)
-
-
-def test_matrices_are_sums_over_bodies(case):
-    """Echeandia and Wensing (29) to (31): J-dot is J-ring + (v x) J.
-
-    By J^T the joints carry the wrench that accelerates each body.
-    """
-    tree, q, qd, qdd = case
-    for k in range(N):
-        M, C = np.zeros((tree.nv, tree.nv)), dict.fromkeys(FACTORISATIONS, 0)
-        for name, I in zip(tree.names, tree.I, strict=True):
-            J, ring = jacobian(tree, q[:, k], name), jacobian_rate(tree, q[:, k], qd[:, k], name)
-            v = J @ qd[:, k]
-            M += J.T @ I @ J
-            for factorisation, factor in FACTORISATIONS.items():
-                C[factorisation] += J.T @ (factor(v, I) @ J + I @ (ring + motion_cross(v) @ J))
-        assert_close(M, crba(tree, q[:, k]), RECURSION)
-        assert_close(M @ qdd[:, k], inertial_force(tree, q[:, k], qdd[:, k]), RECURSION)
-        for factorisation, expected in C.items():
-            assert_close(coriolis(tree, q[:, k], qd[:, k], factorisation).C, expected, RECURSION)
 
 
 def test_frames_that_do_not_move_have_none_and_an_unknown_one_is_named():

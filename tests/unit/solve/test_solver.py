@@ -104,29 +104,6 @@ def test_readings_are_taken_by_name_and_numbers_as_lists_of_integers(solver, sta
     assert_close(estimate.qdd, solver.solve(q, qd, y).qdd, EXACT)
 
 
-def test_an_estimate_has_its_shapes_and_solves_the_system(solver, state):
-    system, n = solver.system, TREE.n_links
-    estimate = solver.solve(*state)
-    assert estimate.tau.shape == estimate.qdd.shape == (TREE.nv,)
-    assert estimate.a.shape == estimate.f.shape == estimate.fx.shape == (n, 6)
-    assert estimate.backend == solver.backend == "numpy"
-    assert estimate.residual < 1e-12
-    assert not estimate.fell_back
-    d = np.empty(system.shape[1])
-    for variable in system.variables:
-        values = getattr(estimate, variable.kind)
-        by_joint = variable.kind in ("tau", "qdd")
-        d[variable.slice] = values[TREE.v_slices[variable.body]] if by_joint else values[variable.body]
-    b = system.b(*state)
-    assert_close(system.D(state[0]) @ d + b, 0 * b, SOLVED)
-    batch = solver.solve_batch(*(np.tile(x, (3, 1)) for x in state))
-    assert batch.tau.shape == (3, TREE.nv)
-    assert batch.f.shape == (3, n, 6)
-    assert batch.residual.shape == batch.fell_back.shape == (3,)
-    for part in (batch.qdd, batch.f):
-        assert_close(part[1], part[0], EXACT)
-
-
 @covering(strength=1, name=list(BACKENDS), outputs={"all": None, "some": SOME})
 def test_a_tick_is_solve_in_place(name, outputs, state):
     solver = planned(outputs).solver(backend(name))
