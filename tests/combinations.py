@@ -802,7 +802,7 @@ COMPILED = {
     "filter": "contacts",
     "smoother": "components",
     "contacts": "loops",
-    "monitor": "floating",
+    "monitor": "tree",
 }
 """On which robot what is written as C is compiled, and run; with `pytest --all` it is on all."""
 

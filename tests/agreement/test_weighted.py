@@ -101,7 +101,7 @@ def test_estimates_equal_qr_in_extended_precision(robot, backend):
 
 def test_weights_are_those_of_the_sigmas_until_told_otherwise():
     plan = planned("small")
-    system, solver = plan.system, plan.solver()
+    system, solver = plan.system, plan.solver("numpy")
     q, qd, y, _ = state(system, 0)
     configured = solver.solve(q, qd, y)
     np.testing.assert_array_equal(configured.tau, solver.solve(q, qd, y, system.weights).tau)
@@ -264,7 +264,7 @@ def test_a_system_whose_weights_differ_by_decades_has_no_usual_states():
 @pytest.mark.parametrize("beyond", ["weight", "reading", "none"])
 def test_states_that_are_not_usual_are_refined_and_others_are_not(beyond):
     """Beside the program of NumPy, which refines always."""
-    made = native("prior")
+    made = native("torques")
     plan, rng = made.plan, np.random.default_rng(3)
     system = plan.system
     refined = plan.solver("numpy")

@@ -57,10 +57,9 @@ def recorded(
     return q, qd, np.hstack([qdd, tau + NOISE * np.random.default_rng(0).normal(size=tau.shape)])
 
 
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("auto", marks=needs_compiler)])
-def test_the_ten_parameters_of_a_payload_are_found_within_their_deviations(backend):
+def test_the_ten_parameters_of_a_payload_are_found_within_their_deviations():
     q, qd, y = recorded(600)
-    found = nd.Tracker(plan(arm(change=1e8)), DT, backend=backend).over(None, q, qd, y)
+    found = nd.Tracker(plan(arm(change=1e8)), DT, backend="numpy").over(None, q, qd, y)
     off = found.memory.mean[-1] - TEN
     assert np.abs(off[0]) < 0.02 * MASS
     assert np.abs(off / found.memory.deviations[-1]).max() < 3.5
@@ -159,14 +158,13 @@ def test_its_entry_says_nothing_that_the_component_says():
         nd.System(arm(), told)
 
 
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("auto", marks=needs_compiler)])
-def test_lifting_and_putting_down_are_recognised_at_once(backend):
+def test_lifting_and_putting_down_are_recognised_at_once():
     """Whether there is a payload is a contact: open, its parameters are about zero."""
     empty = {"type": "prior", "name": "empty", "variables": [f"payload:{LINK}"], "sigma": [0.02, *[0.01] * 9]}
     rows = ACCELERATIONS, {**TORQUES, "sigma": NOISE}, UNLOADED
     more = {"contacts": {"load": {"closed": [], "open": [empty]}}, "memory": {"load": {"of": "payload", "jump": 1.0}}}
     planned = nd.plan(arm(), sensor_set(*rows, **more), outputs=[f"payload:{LINK}"])
-    tracker = nd.Tracker(planned, DT, hypotheses=nd.Hypotheses(rate=0.1, acceleration=1.0), backend=backend)
+    tracker = nd.Tracker(planned, DT, hypotheses=nd.Hypotheses(rate=0.1, acceleration=1.0), backend="numpy")
     q, qd, y = recorded(600, lifted=200, put_down=400)
     found = tracker.over(None, q, qd, y)
     carried = (np.arange(600) >= 200) & (np.arange(600) < 400)
