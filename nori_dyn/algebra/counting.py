@@ -34,8 +34,8 @@ def expression_cost(outputs: Iterable[Expr]) -> Cost:
     graph = outputs[0].graph
     ops = [graph.ops[i] for i in graph.reachable(outputs)]
     return Cost(
-        additions=sum(op in (Op.ADD, Op.SUB, Op.NEG) for op in ops),
-        multiplications=sum(op is Op.MUL for op in ops),
-        divisions=sum(op is Op.RECIPROCAL for op in ops),
-        square_roots=sum(op is Op.SQRT for op in ops),
+        additions=ops.count(Op.ADD) + ops.count(Op.SUB) + ops.count(Op.NEG),
+        multiplications=ops.count(Op.MUL),
+        divisions=ops.count(Op.RECIPROCAL),
+        square_roots=ops.count(Op.SQRT),
     )

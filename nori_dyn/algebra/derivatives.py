@@ -6,6 +6,7 @@ Source: Griewank and Walther, Evaluating Derivatives, ch. 3, for the two modes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Literal, TypeAlias
 
 from nori_dyn.algebra.counting import expression_cost
@@ -16,6 +17,8 @@ Direction: TypeAlias = Mapping[int, Expr]
 
 Sparse: TypeAlias = dict[tuple[int, int], Expr]
 """The derivatives that are not zero, by the number of the output and of the direction."""
+
+_ADD, _SUB, _MUL, _NEG = Op.ADD, Op.SUB, Op.MUL, Op.NEG  # found sooner than as members of a class
 
 Mode: TypeAlias = Literal["auto", "forward", "reverse"]
 
@@ -64,12 +67,17 @@ def gradient(
     adjoints: dict[int, Expr] = {}
     for output, factor in zip(outputs, factors, strict=True):
         accumulate(adjoints, output.index, factor)
-    for i in reversed(graph.reachable(outputs)):
-        adjoint = adjoints.get(i)
-        if adjoint is not None and not adjoint.is_zero and moves[i]:
-            for source, partial in partials(graph, i):
-                if moves[source]:
-                    accumulate(adjoints, source, partial * adjoint)
+    waiting = [-i for i in adjoints if moves[i]]  # the last node comes first
+    heapify(waiting)
+    while waiting:
+        i = -heappop(waiting)
+        if adjoints[i].is_zero:
+            continue
+        for source, partial in partials(graph, i):
+            if moves[source]:
+                if source not in adjoints:
+                    heappush(waiting, -source)
+                accumulate(adjoints, source, partial * adjoints[i])
     return [adjoints.get(x.index, graph.zero) for x in inputs]
 
 
@@ -111,16 +119,17 @@ def _operands(graph: Graph, i: int) -> tuple[int, ...]:
 
 def partials(graph: Graph, i: int) -> tuple[tuple[int, Expr], ...]:
     """The operands of a node and the derivative of the node by each."""
-    left, right, node = graph.left[i], graph.right[i], Expr(graph, i)
-    match graph.ops[i]:
-        case Op.ADD:
-            return (left, graph.one), (right, graph.one)
-        case Op.SUB:
-            return (left, graph.one), (right, -graph.one)
-        case Op.MUL:
-            return (left, Expr(graph, right)), (right, Expr(graph, left))
-        case Op.NEG:
-            return ((left, -graph.one),)
+    left, right, one, op = graph.left[i], graph.right[i], graph.one, graph.ops[i]
+    if op is _MUL:
+        return (left, Expr(graph, right)), (right, Expr(graph, left))
+    if op is _ADD:
+        return (left, one), (right, one)
+    if op is _SUB:
+        return (left, one), (right, -one)
+    if op is _NEG:
+        return ((left, -one),)
+    node = Expr(graph, i)
+    match op:
         case Op.RECIPROCAL:
             return ((left, -(node * node)),)
         case Op.SIN:
@@ -128,7 +137,7 @@ def partials(graph: Graph, i: int) -> tuple[tuple[int, Expr], ...]:
         case Op.COS:
             return ((left, -Expr(graph, left).sin()),)
         case Op.OPAQUE:
-            return ((left, graph.one),)
+            return ((left, one),)
         case Op.SQRT:
             return ((left, 0.5 * graph.reciprocal(node)),)
     return ()

@@ -55,6 +55,9 @@ class Op(IntEnum):
 _CONSTANT, _INPUT, _ADD, _SUB, _MUL, _NEG = Op.CONSTANT, Op.INPUT, Op.ADD, Op.SUB, Op.MUL, Op.NEG
 """By their own names they are found sooner than as members of a class."""
 
+_ONE, _MINUS_ONE = 1, 2
+"""The nodes 1 and -1; node 0 is zero."""
+
 _UFUNCS: dict[Op, Callable[..., Any]] = {
     Op.SIN: sin,
     Op.COS: cos,
@@ -312,6 +315,10 @@ class Graph:
     def mul(self, x: Expr, y: Expr) -> Expr:
         """The product x y; factors 0, 1 and -1 cost nothing."""
         i, j = x.index, y.index
+        if i <= _MINUS_ONE:
+            return y if i == _ONE else self.neg(y) if i else x
+        if j <= _MINUS_ONE:
+            return x if j == _ONE else self.neg(x) if j else y
         fingerprint = self.fingerprints[i] * self.fingerprints[j] % PRIME
         known = self._by_fingerprint
         if fingerprint in known:
@@ -523,4 +530,4 @@ class RowMap:
 def accumulate(sums: dict[Key, Expr], key: Key, value: Expr) -> None:
     """Add a value to one of some sums."""
     known = sums.get(key)
-    sums[key] = value if known is None else known + value
+    sums[key] = value if known is None else known.graph.add(known, value)

@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.linalg as la
 
+from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.derivatives import directional, replaced
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.algebra.ranges import numbers
@@ -339,6 +340,7 @@ def _readings(system: System, columns: Indices, exact: Sequence[Equation]) -> li
     return found
 
 
+@collector_at_rest()
 def _traced_rows(of: FreeCoordinates) -> TickRows:
     """Measurement rows of a tick over u.
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.derivatives import directional
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.bounded import GAUSSIAN, Spread, half_widths
@@ -266,6 +267,7 @@ class TickPrograms:
         _ = self._slopes
 
     @cached_property
+    @collector_at_rest()
     def _slopes(self) -> tuple[CompiledFunction | None, tuple[tuple[int, int], ...], int]:
         """The derivatives of the outputs by u: their program, None where none depends on u, and the place of each."""
         plan = self.coordinates.plan.untouched()
