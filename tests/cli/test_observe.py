@@ -257,12 +257,6 @@ def test_wrong_use(run, refused):
     assert "there is no such file" in refused("observe", *ICUB, "load_cells_five", "--poses", "none.csv")
 
 
-def test_wrong_use_of_the_sweep(run, refused):
-    ur5 = (ROBOTS["ur5"], "--sensors", "forward_dynamics", *QUICK)
-    assert "unknown output 'tua'" in refused("observe", *ur5, "--outputs", "tua")
-    assert run("observe", *ur5, "--workers", "0")[0] == 2
-
-
 OFFSETS = """
 name: offsets
 measurements:

@@ -309,17 +309,6 @@ def test_nothing_changes_by_itself(open_text):
     assert text.changed() == ROBOT.replace(b"  0.5\n", b"  0.25\n")
 
 
-def test_attributes_keep_their_place_and_quotes(open_text):
-    text = open_text()
-    text.set_numbers(mass(text, "b"), "value", 0.1)
-    text.set_numbers(mass(text, "c"), "value", 2.0)  # as it is
-    text.set(mass(text, "c"), "unit", "g")
-    text.set(link(text, "a"), "more", "1")
-    text.set(link(text, "a"), "and", "2")
-    expected = ROBOT.replace(b"'1.50'", b"'0.1'").replace(b'"kg"', b'"g"')
-    assert text.changed() == expected.replace(b"'a'   />", b'\'a\' more="1" and="2"   />')
-
-
 def test_what_is_not_there_is_added_where_it_is_not_zero(open_text):
     text = open_text()
     text.set_numbers(mass(text, "b"), "other", 0.0)

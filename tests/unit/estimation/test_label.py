@@ -219,6 +219,15 @@ def test_all_that_a_preset_estimates(tmp_path):
     check_labels(tmp_path / "arm.panda", recorded, tmp_path)
 
 
+RUN = """
+from nori_dyn.cli import main
+from tests.compilers import QUICK, compiled_with
+with compiled_with(QUICK):
+    main()
+"""
+"""The command line, whose programs are those of these tests, and compiled already."""
+
+
 @pytest.mark.parametrize(
     ("version", "stage"),
     [
@@ -231,8 +240,8 @@ def test_a_run_that_was_killed(version, stage, tmp_path):
     recorded = [episode(k) for k in range(4)]
     old, new = lerobot_set(tmp_path / "arm", version, recorded), tmp_path / "arm.panda"
     waiting = tmp_path / ".labels-arm.panda" / "contacts" if stage == "estimates" else new / "data" / "chunk-000"
-    command = [sys.executable, "-m", "nori_dyn", "label", old, "--robot", "panda", "--what", "contacts"]
-    process = subprocess.Popen([*map(str, command), "--workers", "1"], stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-c", RUN, "label", old, "--robot", "panda", "--what", "contacts", "--workers", "1"]
+    process = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, cwd=Path(__file__).parents[3])
     while process.poll() is None and not [*waiting.glob("e*"), *waiting.glob("f*")]:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)

@@ -12,26 +12,6 @@ from nori_dyn.system.builder import System as Built
 TREE = nd.autotree(3)
 SENSORS = nd.sensors("inverse_dynamics")
 SYSTEM = nd.System(TREE, SENSORS)
-MINE = (
-    "name: mine\nmeasurements:\n  - {type: joint_acceleration, joints: all}\n  - {type: external_wrench, links: all}\n"
-)
-
-
-@pytest.fixture
-def mine(tmp_path):
-    path = tmp_path / "mine.yaml"
-    path.write_text(MINE)
-    return path
-
-
-def test_sensors_by_name_or_file(mine, monkeypatch):
-    assert nd.System(TREE, "inverse_dynamics").fingerprint == SYSTEM.fingerprint
-    expected = nd.System(TREE, nd.load_sensors(mine))
-    monkeypatch.chdir(mine.parent)
-    for named in (mine, str(mine), "mine.yaml", Path("mine.yaml")):
-        system = nd.System(TREE, named)
-        assert system.fingerprint == expected.fingerprint
-        assert system.sensors.name == "mine"
 
 
 def test_the_systems_of_plans_are_public_ones(tmp_path):

@@ -136,7 +136,7 @@ def test_what_cannot_be_localized_is_refused():
     ball = {"link1": Surface.of(sphere(0.1), 0.05)}
     plan = nd.plan(arm, sensors(False), outputs=["fx"])
     with pytest.raises(InputError, match="contacts are given here"):
-        nd.tools.ContactLocalizer(nd.Tracker(plan, DT), ball)
+        nd.tools.ContactLocalizer(nd.Tracker(plan, DT, backend="numpy"), ball)
     tracker = nd.Tracker(plan, DT, hypotheses=nd.Hypotheses(), backend="numpy")
     with pytest.raises(PlanError, match="none of the links that may be touched has a surface: link1, link2"):
         nd.tools.ContactLocalizer(tracker, {})

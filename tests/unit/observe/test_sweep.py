@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import InputError, SweepError, SystemShapeError, WorkerDiedError
+from nori_dyn.errors import SweepError, SystemShapeError, WorkerDiedError
 from nori_dyn.observe import sweep as module
 from nori_dyn.observe.sweep import CHUNK, MOST_CHUNKS, chunks, sweep
 from tests.systems import ACCELERATIONS, TORQUES, sensor_set
@@ -153,11 +153,6 @@ def test_ctrl_c_ends_everything(tmp_path):
         time.sleep(0.05)
         left = [process for process in left if Path(f"/proc/{process}").exists()]
     assert not left
-
-
-def test_wrong_use():
-    with pytest.raises(InputError, match="workers is 0"):
-        sweep(squares, Q, workers=0)
 
 
 def test_the_same_by_an_executor_of_others_and_errors_come_back():

@@ -344,11 +344,3 @@ def test_precision_stands_beside_the_price(found):
     assert "Expected standard deviations" in text
     figures = found().to_dict()["expected"]["deviations"][k]
     assert (figures["output"], figures["worst"]) == (expected.outputs[k], expected.worst_sigma[k])
-
-
-def test_the_best_as_text():
-    lines = [" ".join(line.split()) for line in str(best()).splitlines()]
-    assert lines[0].startswith("12 sensors of the least sum of variances: ")
-    assert any(line.startswith("They cost ") or " They cost " in line for line in lines)
-    assert "... 6 more" in lines
-    assert "\n" not in repr(best())

@@ -164,14 +164,6 @@ def test_none_stands_for_all_and_a_kind_for_all_bodies(system):
     assert resolve_outputs(system, "tau") == resolve_outputs(system, ("tau",))
 
 
-def test_one_variable(system):
-    for name in ("tau:joint1", "qdd:joint3", "a:link2", "f:link5", "fx:link1"):
-        (output,) = resolve_outputs(system, (name,))
-        assert output.X is None
-        variable = next(v for v in system.variables if v.name == name)
-        assert tuple(named(system, name)) == variable.component_names
-
-
 def test_a_frame_on_a_link_is_the_link_with_a_transform(system):
     (output,) = resolve_outputs(system, ("fx:tool",))
     frame = system.tree.frame("tool")

@@ -24,6 +24,9 @@ MISPLACED = {
     "of another length": (lambda x: np.zeros((N + 1, 3)), "shape"),
     "of another width": (lambda x: np.zeros((N, 4)), "shape"),
     "single precision": (lambda x: np.zeros((N, 3), dtype=np.float32), "float32"),
+    "other bytes": (lambda x: np.zeros((N, 3), dtype=">f8"), "of >f8"),
+    "masked": (lambda x: np.ma.zeros((N, 3)), "out is a MaskedArray"),
+    "a list": (lambda x: x.tolist(), "out is a list, expected a writeable array"),
 }
 same = np.testing.assert_array_equal
 

@@ -83,24 +83,6 @@ def test_a_folder_that_cannot_be_made_or_written_is_an_error_that_names_it(tmp_p
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("exists", [False, True])
-def test_a_disk_that_is_full_leaves_nothing(tmp_path, monkeypatch, exists):
-    folder = tmp_path / "out"
-    if exists:
-        write_folder(folder, FILES)
-    real = type(tmp_path).write_text
-
-    def full(path, *rest, **options):
-        if path.name == "main.c":
-            raise OSError(28, "No space left on device")
-        return real(path, *rest, **options)
-
-    monkeypatch.setattr(type(tmp_path), "write_text", full)
-    with pytest.raises(FileFormatError, match="No space left"):
-        write_folder(folder, {name: f"{text} newer" for name, text in FILES.items()})
-    assert content(folder) == FILES if exists else not folder.exists()
-
-
 def test_a_plan_exports_itself(tmp_path):
     plan = nd.plan(nd.System(nd.autotree(2), nd.sensors("forward_dynamics")), outputs=("qdd",))
     made = plan.export(tmp_path / "out", name="two")

@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.algebra.spatial import matvec
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
-from tests.compilers import WIDTHS, compile_for, needs_compiler
+from tests.compilers import needs_compiler
 from tests.oracles import derivative, newton_euler
 from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state, three_children
@@ -50,19 +50,6 @@ def test_inverse_and_forward_dynamics_are_those_of_the_textbook(name, backend):
     assert inverse.backend == forward.backend == backend
     assert_close(inverse(q, qd, qdd, fx), tau, RECURSION)
     assert_close(forward(q, qd, tau, fx=fx), qdd, RECURSION)
-
-
-@pytest.mark.parametrize("width", [0, *WIDTHS])
-def test_a_batch_is_its_states_one_by_one(tree, width, monkeypatch):
-    if width:
-        compile_for(width, monkeypatch)
-    states = [truth(tree, seed) for seed in range(17)]
-    f = nd.compile(nd.rnea, tree, inputs=("q", "qd", "qdd", "fx"), backend="native" if width else "numpy")
-    for N in (1, 3, 17):
-        Q, Qd, Qdd, Fx, Tau = (np.array(values) for values in zip(*states[:N], strict=True))
-        found = f.batch(Q, Qd, Qdd, fx=Fx, threads=2)
-        assert_close(found, Tau, RECURSION)
-        assert_close(found[-1], f(Q[-1], Qd[-1], Qdd[-1], Fx[-1]), ROUNDING)
 
 
 @every_backend

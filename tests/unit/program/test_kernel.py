@@ -98,13 +98,6 @@ class TestHowOftenTheNativeCodeRuns:
         np.testing.assert_array_equal(first.tau, kept)  # it owns its values
         assert not first.fell_back
 
-    def test_lists_and_names(self, counted):
-        solver, calls = counted
-        names = dict.fromkeys(solver.system.measurement_names, 1.0)
-        taus = [solver.solve([0.1] * 3, [0] * 3, y).tau for y in ([1, 1, 1], names)]
-        assert calls == [0, 0]
-        np.testing.assert_array_equal(*taus)
-
     @pytest.mark.usefixtures("own_cache")
     def test_a_suspicious_state(self, monkeypatch, request):
         monkeypatch.setattr(emit_module, "RESIDUAL_LIMIT", -1.0)  # nothing passes

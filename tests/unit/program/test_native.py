@@ -21,7 +21,7 @@ from nori_dyn.program.emit import Target, emit
 from nori_dyn.program.kernel import native as native_module
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.native import interface
-from nori_dyn.program.kernel.registry import identity, kernel_of, native_kernel
+from nori_dyn.program.kernel.registry import identity, native_kernel
 from nori_dyn.program.program import Program
 from nori_dyn.program.residual import residual_source
 from tests.compilers import WIDTHS, compile_for, needs_compiler
@@ -310,10 +310,6 @@ def test_without_a_compiler_auto_is_numpy_with_one_warning(plan, monkeypatch):
     assert len(caught) == 1
     with pytest.raises(CompilerError, match="pip install"):
         plan.solver("native")
-
-
-def test_auto_is_native_where_there_is_a_compiler(plan):
-    assert kernel_of("auto", plan).name == "native"
 
 
 HOSTILE = ('"', "*/ int x; /*", "\n#include <stdlib.h>\n", "double", "\\", "été", "'; import os #", "%s{}")

@@ -52,48 +52,6 @@ class TestOut:
         assert not estimate.singular.any()
         assert not estimate.fell_back.any()
 
-    def test_an_array_wherever_its_numbers_lie(self, solver):
-        n = size(solver)
-        room = np.full((N, n + 5), np.nan)
-        expected = solver.solve_batch(*states(solver))
-        between_others = room[:, 2 : n + 2]
-        for out in (np.empty((N, n)), np.empty((N, n), order="F"), between_others, np.empty((N, n))[::-1, ::-1]):
-            estimate = solver.solve_batch(*states(solver), out=out)
-            for name in expected.values:
-                np.testing.assert_array_equal(estimate[name], expected[name])
-                assert np.shares_memory(estimate[name], out)
-        assert np.isnan(room[:, [0, 1, -1]]).all()
-
-    def test_it_may_lie_between_what_is_read(self, solver):
-        Q, Qd, Y = states(solver)
-        sizes = np.cumsum([Q.shape[1], Qd.shape[1], Y.shape[1]])
-        log = np.hstack([Q, Qd, Y, np.empty((N, size(solver)))])
-        q, qd, y, out = np.split(log, sizes, axis=1)
-        estimate = solver.solve_batch(q, qd, y, out=out)
-        assert_close(estimate.tau, solver.solve_batch(Q, Qd, Y).tau, SOLVED)
-        np.testing.assert_array_equal(log[:, : sizes[-1]], np.hstack([Q, Qd, Y]))
-
-    def test_what_cannot_be_written_and_what_is_read(self, solver):
-        given = states(solver)
-        for spoil, words in (
-            (lambda out: out[:-1], r"out has shape \(40, 15\) of float64; expected a writeable array \(41, 15\)"),
-            (lambda out: out[:, :-1], r"out has shape \(41, 14\)"),
-            (lambda out: out.astype(np.float32), "of float32"),
-            (lambda out: out.astype(">f8"), "of >f8"),
-            (lambda out: np.frombuffer(out.tobytes()).reshape(out.shape), "read-only"),
-            (lambda out: np.ma.masked_array(out), "out is a MaskedArray"),
-            (lambda out: out.tolist(), "out is a list, expected a writeable array"),
-            (lambda out: np.lib.stride_tricks.as_strided(out, strides=(0, 8)), "several results in one place"),
-        ):
-            with pytest.raises(nd.errors.InputError, match=words):
-                solver.solve_batch(*given, out=spoil(np.zeros((N, size(solver)))))
-        for which, name in enumerate(("Q", "Qd", "Y")):
-            room = np.empty((N, 40))
-            inside = room[:, : given[which].shape[1]]
-            inside[:] = given[which]
-            with pytest.raises(nd.errors.InputError, match=f"out and {name} share memory"):
-                solver.solve_batch(*given[:which], inside, *given[which + 1 :], out=room[:, 2 : 2 + size(solver)])
-
     def test_an_estimate_of_another_solver_of_the_plan_and_of_something_else(self, solver, plan):
         expected = solver.solve_batch(*states(solver)).tau
         estimate = plan.solver("numpy").solve_batch(*states(solver, 1))

@@ -1,14 +1,12 @@
 """The system: its layout, rows and text, D and b against hand assembly, its inputs, and its worst-case pattern."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import nori_dyn as nd
-from nori_dyn.algebra.expressions import Graph
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.kinematics import positions
@@ -17,9 +15,8 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.assembly import assemble
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import NewtonEuler, SensorRow
-from nori_dyn.system.trace import SymbolicSystem, configuration_inputs, trace, traced_entries
+from nori_dyn.system.trace import SymbolicSystem, trace
 from nori_dyn.system.variables import VariableKey
-from tests.oracles import evaluate
 from tests.systems import ACCELERATIONS, FORWARD, INVERSE, TORQUES, UNLOADED, sensor_set, values_at
 from tests.tolerances import EXACT, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
@@ -133,27 +130,6 @@ def test_layout_of_rows_and_variables_and_the_fingerprint_of_robot_and_sensors(a
     )
     assert system.column("fx", 1) == slice(33, 39)
     assert repr(system) == "System('autotree(2, 1, 0, 1)' with 'inverse_dynamics', 40 rows, 40 variables)"
-
-
-def test_layout_tiles_rows_columns_and_readings():
-    for tree in TREES.values():
-        system = inverse_dynamics(tree)
-        assert system.shape == (18 * tree.n_links + 2 * tree.nv,) * 2
-        assert system.ny == tree.nv + 6 * tree.n_links
-        for blocks in (
-            [v.slice for v in system.variables],
-            [r.slice for r in system.rows],
-            [r.y for r in system.measurements],
-        ):
-            assert blocks[0].start == 0
-            assert all(x.stop == y.start for x, y in pairwise(blocks))
-        row_names = [row.name for row in system.rows]
-        for names, n in (
-            (system.variable_names, system.shape[1]),
-            (system.measurement_names, system.ny),
-            (row_names, len(row_names)),
-        ):
-            assert len(names) == len(set(names)) == n
 
 
 def test_a_system_without_sensors_has_the_dynamics_only(arm):
@@ -323,21 +299,6 @@ def test_a_batch_is_its_configurations():
         Q = np.array([tree.random_configuration(seed) for seed in range(3)])
         for q, D in zip(Q, system.D_each(Q), strict=True):
             assert_close(D.toarray(), system.D(q).toarray(), ROUNDING)
-
-
-@pytest.mark.parametrize("name", ["fixed_joints", "mixed_8"])
-def test_expressions_are_those_of_the_numbers(name):
-    tree = TREES[name]
-    system, q = System(tree, FORWARD), tree.random_configuration(4)
-    graph = Graph()
-    inputs = configuration_inputs(graph, tree)
-    entries = traced_entries(system, positions(tree, np.array(inputs)), graph)
-    values = evaluate(graph, dict(zip((x.index for x in inputs), q, strict=True)))
-    D = np.zeros(system.shape)
-    for place, entry in entries.items():
-        assert not entry.is_zero
-        D[place] = values[entry.index]
-    assert_close(D, system.D(q).toarray(), ROUNDING)
 
 
 def test_an_entry_that_is_zero_in_some_of_a_batch_is_kept():
