@@ -88,14 +88,6 @@ def test_a_log_and_a_name_are_enough(tmp_path):
     np.testing.assert_allclose(late["tau"], found["tau"], atol=1e-6)
 
 
-def test_columns_that_messages_number_are_taken_in_their_order(tmp_path):
-    load("panda")
-    t, q, qd, tau = swinging()
-    columns = {f"arm.{name}{k}": x[:, k] for name, x in (("pos", q), ("vel", qd), ("trq", tau)) for k in range(7)}
-    found = nd.estimate(written(tmp_path / "log.csv", {"time": t, **columns}), "panda")
-    assert np.abs(found["tau"][50:-50] - tau[50:-50]).max() < 1.0
-
-
 def test_what_is_doubtful_is_asked_and_nothing_is_estimated(tmp_path):
     load("panda")
     t, q, qd, tau = swinging()

@@ -43,17 +43,19 @@ def test_readings_that_are_missing_and_samples_without_a_motion(arm, tmp_path):
     told[3:6, 1] = np.nan
     np.savez(tmp_path / "log.npz", t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=told)
     with pytest.raises(InputError, match="is empty or nan"):
-        nd.smooth(tmp_path / "log.npz", plan)
-    found = nd.smooth(tmp_path / "log.npz", plan, missing="drop", dt=DT)
+        nd.smooth(tmp_path / "log.npz", plan, backend="numpy")
+    found = nd.smooth(tmp_path / "log.npz", plan, missing="drop", dt=DT, backend="numpy")
     whole = ticks.T, ticks.Q, ticks.Qd, told
-    np.testing.assert_array_equal(found["tau"], nd.Tracker(plan, DT).over(*whole, missing="drop", causal=False)["tau"])
+    np.testing.assert_array_equal(
+        found["tau"], nd.Tracker(plan, DT, backend="numpy").over(*whole, missing="drop", causal=False)["tau"]
+    )
     assert found.report.dropped == {plan.system.measurement_names[1]: 3}
     Q, kept = ticks.Q.copy(), np.arange(N) != 10
     Q[10] = np.nan
     np.savez(tmp_path / "log.npz", t=ticks.T, q=Q, qd=ticks.Qd, y=ticks.Y)
-    found = nd.smooth(tmp_path / "log.npz", plan, missing="drop", dt=DT)
+    found = nd.smooth(tmp_path / "log.npz", plan, missing="drop", dt=DT, backend="numpy")
     whole = (each[kept] for each in ticks.all)
-    np.testing.assert_array_equal(found["tau"], nd.Tracker(plan, DT).over(*whole, causal=False)["tau"])
+    np.testing.assert_array_equal(found["tau"], nd.Tracker(plan, DT, backend="numpy").over(*whole, causal=False)["tau"])
     np.testing.assert_array_equal(found.samples.numbers, np.flatnonzero(kept))
 
 

@@ -183,7 +183,7 @@ def test_normalised_residuals_are_normalised_innovations(backend):
 def test_ticks_are_watched_as_a_whole_log_is():
     made, y = pushed_joint()
     y = np.concatenate([y, y + 3.0])
-    detector = CollisionDetector(Filter(made, DT), 10.0)
+    detector = CollisionDetector(Filter(made, DT, backend="numpy"), 10.0)
     zeros = np.zeros((len(y), 1))
     whole = detector.over(detector.filter.over(None, zeros, zeros, y[:, None], monitor=True))
     each = [detector.step([0.0], [0.0], [one]) for one in y]
@@ -203,7 +203,7 @@ def test_a_threshold_is_learnt_where_noise_is_not_normal():
         e = np.abs(np.random.default_rng(seed).standard_t(3, size=(N, 1))) / np.sqrt(3)
         return WatchedHistory(0.01 * np.arange(N), e, detector.readings, detector.threshold, detector.alarms)
 
-    detector = CollisionDetector(Filter(made, 0.01), per_hour)
+    detector = CollisionDetector(Filter(made, 0.01, backend="numpy"), per_hour)
     by_theory = len(watched(1).begins)
     detector.calibrate([watched(1)])
     assert len(watched(2).begins) == pytest.approx(10 * per_hour, rel=0.2)
@@ -240,8 +240,8 @@ def test_bad_input_is_refused():
         CollisionDetector(filter_, 1.0, time=0.0)
     made, y = pushed_joint()
     with pytest.raises(InputError, match="without a lag"):
-        CollisionDetector(nd.Tracker(made, DT, lag=3))
-    detector, zeros = CollisionDetector(Filter(made, DT)), np.zeros((len(y), 1))
+        CollisionDetector(nd.Tracker(made, DT, lag=3, backend="numpy"))
+    detector, zeros = CollisionDetector(Filter(made, DT, backend="numpy")), np.zeros((len(y), 1))
     unjudged = detector.filter.over(None, zeros, zeros, y[:, None])
     with pytest.raises(InputError, match="has no diagnosis"):
         detector.over(unjudged)
@@ -250,4 +250,4 @@ def test_bad_input_is_refused():
         detector.calibrate([few])
     exact = sensor_set(TORQUES, UNLOADED | {"sigma": 1.0}, memory={"push": {"of": "fx", "walk": 1.0}})
     with pytest.raises(PlanError, match="no reading that could be off"):
-        CollisionDetector(Filter(plan(System(autotree(1), exact), ["qdd"]), DT))
+        CollisionDetector(Filter(plan(System(autotree(1), exact), ["qdd"]), DT, backend="numpy"))

@@ -23,7 +23,7 @@ def test_a_walk_that_is_read(walk, dt):
     Q, r2 = walk**2 * dt, 0.04
     P = Q / 2 + np.sqrt(Q**2 / 4 + Q * r2)
     K = P / (P + r2)  # of Kalman's filter of a random walk, settled
-    found = nd.Tracker(plan, dt).delays(np.zeros(1))
+    found = nd.Tracker(plan, dt, backend="numpy").delays(np.zeros(1))
     assert found["offset:tau:joint1"] == pytest.approx(dt * (1 - K) / K, rel=1e-9)
     np.testing.assert_allclose(found.outputs["offset"], dt * (1 - K) / K, rtol=1e-9)
     np.testing.assert_array_equal(found.outputs["tau"], 0.0)  # known by the acceleration
@@ -38,13 +38,13 @@ def test_what_decays():
     b = r2 * (1 - a**2) - Q
     P = (-b + np.sqrt(b**2 + 4 * Q * r2)) / 2
     K = P / (P + r2)
-    found = nd.Tracker(plan, dt).delays(np.zeros(1))
+    found = nd.Tracker(plan, dt, backend="numpy").delays(np.zeros(1))
     assert found["offset:tau:joint1"] == pytest.approx(dt * (1 - K) / (1 - a * (1 - K)), rel=1e-9)
 
 
 def test_constants_are_not_followed():
     plan = planned(walking(0.0, 0.2), ARM, ("offset", "tau"))
-    found = nd.Tracker(plan, 0.01).delays(np.zeros(1))
+    found = nd.Tracker(plan, 0.01, backend="numpy").delays(np.zeros(1))
     assert found["offset:tau:joint1"] == np.inf
     with pytest.raises(UnknownNameError, match="nothing"):
         _ = found["nothing"]
@@ -54,7 +54,7 @@ def test_what_is_seen_only_together_is_not_followed():
     torque = TORQUES | {"sigma": 0.2, "offset": {"sigma": 5}}
     memory = {"offsets": {"of": "offset", "walk": 0.5}, "push": {"of": "fx:link1", "walk": 0.5, "sigma": 1}}
     plan = planned(remembering(torque, ACCELERATIONS, memory=memory), ARM, ("offset", "fx:link1", "tau"))
-    found = nd.Tracker(plan, 0.01).delays(np.zeros(1))
+    found = nd.Tracker(plan, 0.01, backend="numpy").delays(np.zeros(1))
     assert found["offset:tau:joint1"] == np.inf
     assert found["fx:link1"] == np.inf
     assert np.isinf(found.outputs["offset"]).all()

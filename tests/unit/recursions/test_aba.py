@@ -43,15 +43,6 @@ def test_hybrid_dynamics_swaps_known_and_unknown(name):
         assert_close(found.qdd, truth.qdd, ROUNDING if share == 1 else SOLVED)
 
 
-def test_accelerated_joints_in_any_collection():
-    tree, (truth, _) = TREES["mixed_8"], motions("mixed_8")
-    state = (truth.q[:, 0], truth.qd[:, 0], truth.tau[:, 0], truth.qdd[:, 0])
-    names = tree.joint_names[2:5]
-    expected = hybrid_dynamics(tree, *state, names)
-    for collection in (list(names), set(names), frozenset(names), dict.fromkeys(names), (*names, names[0])):
-        assert_close(hybrid_dynamics(tree, *state, collection).qdd, expected.qdd, ROUNDING)
-
-
 def test_a_joint_that_moves_no_inertia_is_named():
     tree, (truth, _) = massless(), motions("massless")
     for algorithm, k in product((aba, inertia_forward_dynamics), (0, slice(None))):

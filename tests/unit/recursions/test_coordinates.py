@@ -85,19 +85,6 @@ def test_new_coordinates_keep_the_matrix_of_christoffel(seed):
     assert_close(change.coriolis(old.M, old.C), expected, DIFFERENCES)
 
 
-def test_a_change_of_a_batch_is_each_one():
-    tree, (truth, _) = TREES["mixed_8"], motions("mixed_8")
-    A, A_rate = np.random.default_rng(4).normal(size=(2, tree.nv, 5, 3))
-    old = coriolis(tree, truth.q[:, :3], truth.qd[:, :3])
-    change = coordinate_change(A, A_rate)
-    M, C, tau = change.inertia(old.M), change.coriolis(old.M, old.C), change.force(truth.tau[:, :3])
-    for k in range(3):
-        one = coordinate_change(A[..., k], A_rate[..., k])
-        assert_close(M[..., k], one.inertia(old.M[..., k]), RECURSION)
-        assert_close(C[..., k], one.coriolis(old.M[..., k], old.C[..., k]), RECURSION)
-        assert_close(tau[:, k], one.force(truth.tau[:, k]), RECURSION)
-
-
 FLOATING_TOO = FLOATING | {"with rotors": on_a_free_base(autotree(4, skew=0.5)).replace(components=ROTORS[:1])}
 
 
