@@ -27,6 +27,7 @@ from nori_dyn.measurements.floating_base import SIGMAS, SIZE_SIGMA
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.program import Program
+from nori_dyn.program.tracing import expressions_of
 from nori_dyn.program.track_source import defined, listed_tables, ordered_rows, track_source
 
 OF_TRACKERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
@@ -144,7 +145,7 @@ def _judging(steps: HypothesisSteps, contact_names: Sequence[str]) -> str:
 
 def _rows(tick: TickPrograms, it: Interface, number: int) -> CFunction:
     """C function of the measurement rows of a tick."""
-    traced = tick.coordinates.rows.traced
+    traced = expressions_of(tick.coordinates.rows.function)
     program = Program(
         inputs={name: tuple(array.flat) for name, array in traced.inputs.items()},
         outputs=tuple(x for array in traced.outputs.values() for x in array.flat),

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -38,7 +39,8 @@ from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.program.guards import pivot_guards
-from nori_dyn.program.tracing import Traced
+from nori_dyn.program.sparse import Places, SparseFunction, sparse_function
+from nori_dyn.program.tracing import Traced, Untraced
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, WithUnknowns
 from nori_dyn.system.memory import Remembered
@@ -173,25 +175,39 @@ class FreeCoordinates:
 
     @cached_property
     def rows(self) -> TickRows:
-        """What a tick says of u, over expressions."""
-        return _traced_rows(self)
+        """What a tick says of u."""
+        found = self.sparse_function("what a tick says", lambda: _traced_rows(self))
+        ends = np.cumsum([0, *(len(one.variable.components) for one in self.memory)]).tolist()
+        fading = [range(*ends[k : k + 2]) for k, one in enumerate(self.memory) if one.part is not None]
+        return TickRows(**found.places, fading=tuple(chain.from_iterable(fading)), function=found.function)
+
+    def sparse_function(self, name: str, trace: Callable[[], tuple[Mapping[str, Places], Traced]]) -> SparseFunction:
+        """A function of its equations, from the user's cache where that knows them by their fingerprint.
+
+        Args:
+            name: of the function.
+            trace: see `sparse_function`.
+        """
+        if not _is_data(self.system):
+            return SparseFunction(*trace())
+        return sparse_function(name, self.system.tree, self.plan.identity, trace)
 
 
 @dataclass(frozen=True, eq=False)
 class TickRows:
-    """A u + c and X u + x over expressions of q, qd and y.
+    """A u + c and X u + x, functions of q, qd and y.
 
     Attributes:
         A: the entries of A that are not zero, by row and number of u.
         X: those of X, by number of the rate and number of u.
         fading: which numbers of the memory fade in a time that depends on the state.
-        traced: what computes these numbers, one after the other: A, c, X, x, and one over each of these times.
+        function: computes these numbers, one after the other: A, c, X, x, and one over each of these times.
     """
 
-    A: tuple[tuple[int, int], ...]
-    X: tuple[tuple[int, int], ...]
+    A: Places
+    X: Places
     fading: tuple[int, ...]
-    traced: Traced
+    function: Traced | Untraced
 
     @cached_property
     def places_of_A(self) -> Indices:
@@ -267,9 +283,13 @@ def _found(plan: Asked) -> FreeCoordinates:
     open_system = system.replace(sensors=sensors)
     outputs = [output.name for output in plan.outputs]
     make = partial(make_plan, open_system, outputs, seed=plan.seed)
-    is_data = isinstance(getattr(system.sensors, "sensors", system.sensors), SensorSet)  # as `plan_system` has it
-    exact_plan = looked_up(make, open_system, outputs, seed=plan.seed) if is_data else make()
+    exact_plan = looked_up(make, open_system, outputs, seed=plan.seed) if _is_data(system) else make()
     return FreeCoordinates(system, columns, (len(columns) - len(kept), n_v, len(kept) - n_v), weighed, exact_plan)
+
+
+def _is_data(system: System) -> bool:
+    """Whether the fingerprint of the sensors tells all of them, as `plan_system` has it."""
+    return isinstance(getattr(system.sensors, "sensors", system.sensors), SensorSet)
 
 
 def free_columns(system: System) -> tuple[tuple[RowBlock, ...], Indices, Indices]:
@@ -341,8 +361,8 @@ def _readings(system: System, columns: Indices, exact: Sequence[Equation]) -> li
 
 
 @collector_at_rest()
-def _traced_rows(of: FreeCoordinates) -> TickRows:
-    """Measurement rows of a tick over u.
+def _traced_rows(of: FreeCoordinates) -> tuple[dict[str, Places], Traced]:
+    """Measurement rows of a tick over u: where A and X are not zero, and what computes them.
 
     All is traced with u = 0 first: what cancels later is then found by its fingerprint among expressions without u.
     """
@@ -367,15 +387,12 @@ def _traced_rows(of: FreeCoordinates) -> TickRows:
             f"a rate depends on {listed(sorted(rated))}, which is what it is the rate of, or comes before that in the "
             "memory: a time constant says the one, another order of the entries the other."
         )
-    ends = np.cumsum([0, *(len(one.variable.components) for one in of.memory)]).tolist()
-    fading = [(ends[k], one.part.fading(at)) for k, one in enumerate(of.memory) if one.part is not None]
-    inverse_times = [graph.expr(value) for _, values in fading for value in values]
+    inverse_times = [graph.expr(value) for one in of.memory if one.part is not None for value in one.part.fading(at)]
     found = [*(slopes[place] for place in A), *c, *(slopes[row + p, k] for row, k in X), *x, *inverse_times]
     inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": y}
     outputs = {"rows": array_of(found)}
     guards = pivot_guards(plan, found, LEAST_PIVOT)
-    faded = tuple(first + k for first, values in fading for k in range(len(values)))
-    return TickRows(A, X, faded, Traced("what a tick says", system.tree, graph, inputs, outputs, None, None, guards))
+    return {"A": A, "X": X}, Traced("what a tick says", system.tree, graph, inputs, outputs, None, None, guards)
 
 
 def _evaluated(

@@ -25,6 +25,7 @@ from nori_dyn.program.guards import pivot_guards
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.program.native_runs import NativeRuns
+from nori_dyn.program.sparse import Places
 from nori_dyn.program.tracing import Traced
 from nori_dyn.program.track_source import LEAST_LEFT, TrackShape
 from nori_dyn.solve.diagnosis import Diagnosis, spreads
@@ -77,9 +78,9 @@ class TickPrograms:
             stage("what is free")
             self.coordinates: FreeCoordinates = plan if isinstance(plan, FreeCoordinates) else free_coordinates(plan)
             stage("rows")
-            traced = self.coordinates.rows.traced
+            function = self.coordinates.rows.function
         self.backend = backend
-        self.rows = CompiledFunction(traced, backend, watch)
+        self.rows = CompiledFunction(function, backend, watch)
         self.solver = Solver(self.coordinates.plan, backend, check_residual=False, watch=watch)
         self.solver_state = np.zeros(sum(self.coordinates.plan.system.input_sizes.values()))
         self.layout = OutputLayout(self.coordinates.plan.system, self.coordinates.plan.outputs)
@@ -267,23 +268,25 @@ class TickPrograms:
         _ = self._slopes
 
     @cached_property
-    @collector_at_rest()
-    def _slopes(self) -> tuple[CompiledFunction | None, tuple[tuple[int, int], ...], int]:
+    def _slopes(self) -> tuple[CompiledFunction | None, Places]:
         """The derivatives of the outputs by u: their program, None where none depends on u, and the place of each."""
+        found = self.coordinates.sparse_function("slopes of outputs", self._traced_slopes)
+        (places,) = found.places.values()
+        return CompiledFunction(found.function, self.backend, self._watch) if places else None, places
+
+    @collector_at_rest()
+    def _traced_slopes(self) -> tuple[dict[str, Places], Traced]:
         plan = self.coordinates.plan.untouched()
         columns = output_columns(plan.system, plan.outputs).tolist()
         symbolic, one = plan.symbolic, plan.symbolic.graph.one
-        u = symbolic.y[len(self.coordinates.exact_readings) :]
-        slopes = directional([plan.solved.unknowns[k] for k in columns], [{x.index: one} for x in u])
-        places = tuple(sorted(slopes))
-        if not places:
-            return None, places, len(columns)
         n_exact = len(self.coordinates.exact_readings)
+        found = directional([plan.solved.unknowns[k] for k in columns], [{x.index: one} for x in symbolic.y[n_exact:]])
+        places = tuple(sorted(found))
         inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": array_of(symbolic.y[:n_exact])}
-        numbers = {"slopes": array_of([slopes[place] for place in places])}
-        guards = pivot_guards(plan, [*slopes.values()], LEAST_PIVOT)
-        traced = Traced("slopes of outputs", plan.system.tree, symbolic.graph, inputs, numbers, None, None, guards)
-        return CompiledFunction(traced, self.backend, self._watch), places, len(columns)
+        outputs = {"slopes": array_of([found[place] for place in places])}
+        guards = pivot_guards(plan, [*found.values()], LEAST_PIVOT)
+        traced = Traced("slopes of outputs", plan.system.tree, symbolic.graph, inputs, outputs, None, None, guards)
+        return {"slopes": places}, traced
 
     @cached_property
     def parts(self) -> tuple[OutputSlice, ...]:
@@ -292,7 +295,7 @@ class TickPrograms:
 
     def slopes(self, q: Floats, qd: Floats, y: Floats) -> Floats:
         """Derivatives of the outputs, one after the other, by u (..., n_out, n) at a state with readings."""
-        function, places, n_out = self._slopes
+        (function, places), n_out = self._slopes, self.layout.size
         if function is None:
             return np.zeros((*q.shape[:-1], n_out, len(self.coordinates.names)))
         state = q, qd, y[..., self.coordinates.exact_readings]

@@ -29,7 +29,7 @@ from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.record import record_key
 from nori_dyn.program.program import Program
 from nori_dyn.program.row_plan import row_plan
-from nori_dyn.program.tracing import Function, Shapes, Traced, Untraced, jacobian, traced
+from nori_dyn.program.tracing import Function, Shapes, Traced, Untraced, expressions_of, jacobian, traced
 from nori_dyn.system.limbs import of_joints
 from nori_dyn.tables.progress import progress_bar
 from nori_dyn.typing import Floats
@@ -57,13 +57,10 @@ class CompiledFunction(Compiled):
 
     def __init__(self, function: Traced | Untraced, backend: str = "auto", watch: Watch = unwatched) -> None:
         self._function, self._tree, self._watch = function, function.tree, watch
-        guards = function.guards if isinstance(function, Traced) else ()
-        self._no_result = "is not finite, or loses its digits," if guards else "is not finite"
         self._kind = function.kind
-        limits = np.array([least for _, least in guards])
         ways: dict[str, Callable[[], Kernel]] = {
-            NATIVE: partial(self._native, limits),
-            NUMPY: lambda: NumpyKernel(self._straight, limits),
+            NATIVE: self._native,
+            NUMPY: lambda: NumpyKernel(self._straight, _limits(self._traced)),
         }
         shapes = function.input_shapes
         places, self._parts = _parts(shapes), _parts(function.output_shapes)
@@ -81,7 +78,12 @@ class CompiledFunction(Compiled):
     @cached_property
     def _traced(self) -> Traced:
         """The expressions."""
-        return self._function if isinstance(self._function, Traced) else self._function.trace()
+        return expressions_of(self._function)
+
+    @property
+    def _no_result(self) -> str:
+        """Why outputs are not trusted."""
+        return "is not finite, or loses its digits," if len(self.kernel.limits) else "is not finite"
 
     @cached_property
     def _straight(self) -> Program:
@@ -252,13 +254,22 @@ class CompiledFunction(Compiled):
             return values.reshape(batch + self._parts[0][1])
         return self._kind([values[..., part].reshape(batch + shape) for part, shape in self._parts])
 
-    def _native(self, limits: Floats) -> NativeKernel:
+    def _native(self) -> NativeKernel:
         compiler = needed_compiler("a native function")
         before_batch = partial(self._watch, "compiling for batches")
         of = self._function
-        parts = (self._straight.digest, limits.tobytes().hex()) if isinstance(of, Traced) else (of.name, *of.identity)
-        key = record_key(compiler, *parts)
-        return NativeKernel(lambda: self._program, lambda: limits, compiler, key, before_batch)
+        key = record_key(compiler, *(of.identity if isinstance(of, Untraced) else identity_of(of)))
+        return NativeKernel(lambda: self._program, lambda: _limits(self._traced), compiler, key, before_batch)
+
+
+def identity_of(function: Traced) -> tuple[str, ...]:
+    """All that the program of a function depends on."""
+    return _straight(function).digest, _limits(function).tobytes().hex()
+
+
+def _limits(function: Traced) -> Floats:
+    """The least size of each guarded quantity."""
+    return np.array([least for _, least in function.guards])
 
 
 def _straight(function: Traced) -> Program:

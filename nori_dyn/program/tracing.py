@@ -127,6 +127,11 @@ class Untraced:
     kind: Callable[..., Any] | None = None
 
 
+def expressions_of(function: Traced | Untraced) -> Traced:
+    """A function with its expressions."""
+    return function if isinstance(function, Traced) else function.trace()
+
+
 def traced(
     function: Function,
     tree: KinematicTree,

@@ -247,7 +247,7 @@ def _untraced(judged: MonitoredReadings) -> Untraced:
     def trace() -> Traced:
         return _traced(replace(judged, plan=plan.untouched()))
 
-    return Untraced("monitor", plan.system.tree, inputs, outputs, plan.identity, trace)
+    return Untraced("monitor", plan.system.tree, inputs, outputs, ("monitor", *plan.identity), trace)
 
 
 def _traced(judged: MonitoredReadings) -> Traced:

@@ -88,7 +88,7 @@ class NativeKernel:
     ) -> None:
         self._program, self._compiler, self._key, self._before_batch = program, compiler, key, before_batch
         self._ffi = interface()
-        record = None if key is None else recall(key)
+        record = None if key is None else recall(key, KernelRecord)
         library = None if record is None else cached_library(self._ffi, record.single.address)
         if record is None or library is None:
             made, limits = program(), measure().tolist()

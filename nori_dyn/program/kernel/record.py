@@ -8,6 +8,7 @@ import hashlib
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
@@ -18,6 +19,8 @@ from nori_dyn.program.compiler import Compiler, c_identity, usable_folder
 from nori_dyn.program.emit import Unit
 from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.program import Program
+
+Record = TypeVar("Record", bound=BaseModel)
 
 
 class LibraryEntry(BaseModel):
@@ -89,7 +92,7 @@ def record_key(compiler: Compiler, *parts: str) -> str:
     return hashlib.sha256("\0".join((*parts, c_identity(compiler), code_identity())).encode()).hexdigest()[:32]
 
 
-def recall(key: str) -> KernelRecord | None:
+def recall(key: str, kind: type[Record]) -> Record | None:
     """The record of an identity; None where there is none that can be read."""
     folder = usable_folder()
     content = None if isinstance(folder, OSError) else read_entry(_path(folder, key))
@@ -97,12 +100,12 @@ def recall(key: str) -> KernelRecord | None:
         return None
     checksum, _, record = content.partition(b"\n")
     try:
-        return KernelRecord.model_validate_json(record) if checksum == _checksum(record) else None
+        return kind.model_validate_json(record) if checksum == _checksum(record) else None
     except ValidationError:
         return None
 
 
-def remember(key: str, record: KernelRecord) -> None:
+def remember(key: str, record: BaseModel) -> None:
     """Keep the record of an identity, whole or not at all."""
     folder = usable_folder()
     if isinstance(folder, OSError):

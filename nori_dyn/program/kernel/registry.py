@@ -15,7 +15,7 @@ from nori_dyn.program.kernel.fast_path import measured_limits
 from nori_dyn.program.kernel.meanwhile import NumpyUntilCompiled
 from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.numpy import NumpyKernel
-from nori_dyn.program.kernel.record import recall, record_key
+from nori_dyn.program.kernel.record import KernelRecord, recall, record_key
 from nori_dyn.program.kernel.umfpack import UmfpackKernel
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 
@@ -94,7 +94,7 @@ def _prepared(kernel: Kernel) -> Kernel:
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
     """Whether the cache has all that would be compiled, so that it is there at once."""
     checked, compiler = check_residual and computes_residual(plan), needed_compiler("the native backend")
-    record = recall(identity(plan, compiler, checked))
+    record = recall(identity(plan, compiler, checked), KernelRecord)
     if record is None or (record.has_fast_path and record.refined is None):
         return False
     entries = filter(None, (record.single, record.refined))

@@ -7,6 +7,7 @@ import nori_dyn as nd
 from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.filtering import free_coordinates
 from nori_dyn.filtering.tick_programs import TickPrograms
+from nori_dyn.program.compiler import find_compiler
 from tests.mechanisms import closed_state, four_bar
 from tests.robots import load
 from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED
@@ -99,3 +100,29 @@ def test_the_order_of_a_tick_is_looked_up(own_cache, monkeypatch):
     np.testing.assert_array_equal(one.rows(*state), again.rows(*state))
     costs = [each.coordinates.plan.cost.total for each in (one, again, other)]
     assert costs[0] == costs[1] < costs[2]
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="NumPy runs the expressions")
+def test_what_was_compiled_is_not_traced_again(own_cache, monkeypatch):
+    system = nd.System(nd.autotree(3), "momentum_observer")
+    state = np.full(3, 0.3), np.ones(3), np.ones(system.ny)
+
+    def found():
+        tick = TickPrograms(nd.plan(system, outputs=["tau"]))
+        measured = tick.measured_each(*(one[None] for one in state))
+        return tick.coordinates.rows.A, tick.rows(*state), measured, tick.slopes(*state), tick.rows
+
+    *first, _ = found()
+    with monkeypatch.context() as patched:
+        patched.setattr("nori_dyn.planning.planner.refine", lambda *a: pytest.fail("traced again"))
+        *again, rows = found()
+        assert again[0] == first[0]
+        for one, other in zip(first[1:], again[1:], strict=True):
+            np.testing.assert_array_equal(one, other)
+        with pytest.raises(nd.errors.SingularSystemError, match="is not finite"):
+            rows(np.full(3, 1e300), np.full(3, 1e200), state[2])
+    for entry in (own_cache / "native").glob("*.json"):
+        entry.write_bytes(entry.read_bytes()[:-3])
+    *anew, _ = found()
+    assert anew[0] == first[0]
+    np.testing.assert_array_equal(anew[1], first[1])
