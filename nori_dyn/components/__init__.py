@@ -19,6 +19,7 @@ from __future__ import annotations
 from nori_dyn.components.base import Component, JointTerm
 from nori_dyn.components.coupling import Coupling
 from nori_dyn.components.friction import Friction
+from nori_dyn.components.harmonics import Harmonics
 from nori_dyn.components.loop import Loop
 from nori_dyn.components.rotor import Rotor
 from nori_dyn.components.spring import Spring
@@ -31,6 +32,7 @@ __all__ = [
     "Component",
     "Coupling",
     "Friction",
+    "Harmonics",
     "JointTerm",
     "Loop",
     "Part",

@@ -16,6 +16,7 @@ from nori_dyn.errors import ModelError, SensorConfigError, UnknownModelNameError
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.closure import random_closed
+from nori_dyn.model.joints import Joint
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
@@ -94,6 +95,11 @@ class OnJoints(Component):
 
     COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {}
     CURVED: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    @classmethod
+    def suits(cls, joint: Joint) -> bool:
+        """Whether a joint can have one."""
+        return bool(joint.nv)
 
     def coefficients(self) -> dict[str, float]:
         """Its value of each of `COEFFICIENTS`."""

@@ -10,6 +10,7 @@ from pydantic import FiniteFloat
 from nori_dyn.algebra.spatial import scaled
 from nori_dyn.components.base import JointTerm, NotNegative, OnJoints
 from nori_dyn.measurements.selectors import Selector
+from nori_dyn.model.joints import Joint
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array
 
@@ -37,6 +38,10 @@ class Spring(OnJoints):
     preload: FiniteFloat = 0.0
 
     COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {"stiffness": ("N m/rad", "N/m"), "preload": ("N m", "N")}
+
+    @classmethod
+    def suits(cls, joint: Joint) -> bool:
+        return (joint.nq, joint.nv) == (1, 1)
 
     def coefficients(self) -> dict[str, float]:
         return {"stiffness": self.stiffness, "preload": self.preload + self.stiffness * self.reference}

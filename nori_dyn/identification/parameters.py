@@ -17,6 +17,7 @@ import numpy as np
 
 from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction
+from nori_dyn.components.harmonics import Harmonics
 from nori_dyn.components.presliding import Presliding
 from nori_dyn.components.rotor import Rotor
 from nori_dyn.components.spring import Spring
@@ -45,17 +46,20 @@ INERTIAL: tuple[Kind, ...] = ("m", "mc", "I")
 OF_READINGS: tuple[Kind, ...] = ("offset", "gain")
 CURVE: tuple[Kind, ...] = ("excess", "stribeck")
 """Stribeck's curve of a joint: by how much friction is more at rest, and the velocity at which half of that is left."""
-OF_MOTION: tuple[Kind, ...] = ("viscous", "asymmetry", "quadratic", "coulomb", *CURVE, "mu", "rotor")
+WAVES: tuple[Kind, ...] = tuple(Harmonics.COEFFICIENTS)
+"""Harmonics of the angle of a joint."""
+OF_MOTION: tuple[Kind, ...] = ("viscous", "asymmetry", "quadratic", "coulomb", *CURVE, "mu", "rotor", *WAVES)
 """Those that a joint that stands still does not identify."""
 
 
-ON_JOINTS: tuple[type[OnJoints], ...] = (Friction, Rotor, Spring)
+ON_JOINTS: tuple[type[OnJoints], ...] = (Friction, Rotor, Spring, Harmonics)
 """The components of which joints have coefficients."""
 
 NEW: Mapping[type[OnJoints], Mapping[str, Any]] = {
     Friction: {"width": 0.01},
     Rotor: {"inertia": 0.0},
     Spring: {"stiffness": 0.0},
+    Harmonics: {},
 }
 """What a joint is given that has no such component; the width [rad/s or m/s] is that of velocities of real robots."""
 
@@ -69,6 +73,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "presliding": ("coulomb:*",),
     "rotors": ("rotor:*",),
     "springs": ("stiffness:*", "preload:*"),
+    "harmonics": tuple(f"{kind}:*" for kind in WAVES),
     "offsets": ("offset:*",),
     "gains": ("gain:*",),
 }
@@ -229,7 +234,7 @@ def all_parameters(tree: KinematicTree, readings: Mapping[str, str]) -> Iterator
     for kind in ON_JOINTS:
         for i in select_joints(tree, "actuated"):
             joint, name = tree.joints[i], tree.joint_names[i]
-            if joint.nv and (kind is not Spring or (joint.nq, joint.nv) == (1, 1)):
+            if kind.suits(joint):
                 for coefficient, units in {**kind.COEFFICIENTS, **kind.CURVED}.items():
                     if coefficient != "mu" or not floats:
                         yield Parameter(coefficient, name, "", joint.units(*units)[0])

@@ -20,7 +20,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.plugins import ConfigPart
-from nori_dyn.system.variables import DRIFT, PAYLOAD, STICTION, TOUCH, Unknown, Variable, VariableKey
+from nori_dyn.system.variables import DRIFT, HARMONICS, PAYLOAD, STICTION, TOUCH, Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
 SPEED = "qd"
@@ -34,6 +34,7 @@ GROUP = "memory"
 LASTING = {
     STICTION: "the friction of its joint says (stiction: scatter, rest, motion)",
     DRIFT: "the friction of its joint says (stiction: drift, warms)",
+    HARMONICS: "its component says (covariance, lasts)",
     PAYLOAD: "its component says (mass, reach, change)",
 }
 """The kinds of variables whose state is as a component of the robot says, in words."""

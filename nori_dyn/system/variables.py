@@ -34,6 +34,9 @@ RIPPLE: Kind = "ripple"
 DRIFT: Kind = "drift"
 """By which share the viscous friction of joints is more than by its law: likewise."""
 
+HARMONICS: Kind = "harmonics"
+"""What the harmonics of joints are off, in standard deviations: see `components.harmonics`."""
+
 DEFLECTION: Kind = "deflection"
 """How far what rubs in joints is deflected, as a share of what makes it slide: see `components.presliding`."""
 
@@ -61,6 +64,7 @@ WORDS: Mapping[Kind, str] = {
     STICTION: "stiction of joint",
     RIPPLE: "ripple of joint",
     DRIFT: "drift of joint",
+    HARMONICS: "harmonics of joint",
     DEFLECTION: "deflection of joint",
     PAYLOAD: "payload of link",
     TOUCH: "wrench of touch",
