@@ -22,6 +22,7 @@ from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.filtering.history import History
 from nori_dyn.identification.consistent import with_load
+from nori_dyn.identification.significance import significant
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.findings import Identification
@@ -36,6 +37,7 @@ from nori_dyn.identification.plausibility import (
     contradicted_priors,
     delays,
     flat_curves,
+    insignificant_harmonics,
     late_readings,
     opposite_readings,
     still_joints,
@@ -79,7 +81,7 @@ AT_MOST = 3.0
 BY_CHANCE = 3.0
 """Standard deviations up to which friction is more at rest by chance: there is no Stribeck's curve."""
 
-OWN = ("friction", "quadratic_friction", "asymmetric_friction", "weight_friction", "offsets", "gains")
+OWN = ("friction", "harmonics", "quadratic_friction", "asymmetric_friction", "weight_friction", "offsets", "gains")
 """Parameters that each robot of a fleet has of its own."""
 
 
@@ -228,7 +230,8 @@ def identify(
             for _ in range(ROBUST_ROUNDS if robust else 0):
                 weighted = reader.read_again(weighted, solution, robust)
                 solution = formulation.solution(weighted, prior)
-            return _Estimation(formulation, moments, weighted, validation, still, prior, solution), reader
+            formulation, prior, solution, dull = significant(formulation, weighted, prior)
+            return _Estimation(formulation, moments, weighted, validation, still, dull, prior, solution), reader
 
         def settled(flat: Sequence[str] = ()) -> tuple[_Estimation, LogReader]:
             before, (estimation, reader) = options.tree, estimated(options.tree, flat)
@@ -257,6 +260,7 @@ class _Estimation:
         weighted: those that the estimate is from, where residuals that are far off may count less.
         validation: of other logs.
         still: the joints that stand still.
+        dull: the joints without harmonics that logs show.
         prior: the prior.
         solution: the estimate.
     """
@@ -266,6 +270,7 @@ class _Estimation:
     weighted: Sequence[LogMoments]
     validation: Sequence[LogMoments]
     still: Sequence[str]
+    dull: Sequence[str]
     prior: ParameterPrior
     solution: Solution
 
@@ -376,7 +381,7 @@ class _Estimation:
             combinations=combinations,
             directions=directions,
             doubts=tuple(doubts),
-            remarks=(*notes, *flat_curves(flat)),
+            remarks=(*notes, *flat_curves(flat), *insignificant_harmonics(self.dull)),
             n_samples=sum(each.n_samples for each in weighted),
             is_physical=is_physical(with_load(problem, plain), values[problem.free]),
             prior_covariance=inverse @ inverse.T,

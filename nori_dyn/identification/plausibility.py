@@ -88,6 +88,12 @@ def flat_curves(joints: Sequence[str]) -> Iterator[str]:
         )
 
 
+def insignificant_harmonics(joints: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence on joints whose torque does not depend on the position in a way of its own, as logs tell."""
+    if joints:
+        yield f"The logs show no harmonics of {listed(map(repr, joints))} but what may be chance: they are left out."
+
+
 def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
     """Yield a sentence for each joint that, by plain least squares, feels a negative inertia.
 

@@ -15,7 +15,7 @@ Source: Box, Sampling and Bayes' inference in scientific modelling and robustnes
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -115,6 +115,12 @@ class ParameterPrior:
         if all(abs(factors[name] / self.factors.get(name, 1.0) - 1.0) <= AS_WIDE for name in names):
             return self
         return self._widened(factors)
+
+    def with_deviation(self, places: Sequence[int], sigma: float) -> ParameterPrior:
+        """The prior with another standard deviation of parameters of which each has a row of its own."""
+        rows, L = self.L[:, places].any(axis=1), self.L.copy()
+        L[rows] = np.eye(L.shape[1])[places] / sigma
+        return replace(self, L=L)
 
     def _spread(self) -> Floats:
         """Root (n, n) of the prior covariance: it is that times its transpose."""
