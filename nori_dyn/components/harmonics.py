@@ -86,6 +86,14 @@ class Harmonics(OnJoints):
             unknown = Unknown(key, NAMES, ("",) * len(NAMES), is_force=False)
             yield HarmonicsTerm(f"{HARMONICS}:{name}", i, self, () if self.covariance is None else (unknown,))
 
+    def force(self, q: Array) -> Array:
+        """The torque (1, ...) at angles (1, ...), positive against the motor."""
+        found, basis = zeros((1,), q), waves(q)
+        for k, amplitude in enumerate(self.coefficients().values()):
+            if not is_zero(amplitude):
+                found = found + scaled(amplitude, basis[k : k + 1])
+        return found
+
     @property
     def root(self) -> Floats:
         """A root L (6, 6) of the covariance L L^T."""
@@ -109,15 +117,12 @@ class HarmonicsTerm(JointPart):
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
         """What the motor feels of one standard deviation. See `Part`."""
-        return {unknown.key: matmul(self._basis(at)[None], self.law.root) for unknown in self.unknowns}
+        basis = waves(at.q[at.tree.q_slices[self.body]])[None]
+        return {unknown.key: matmul(basis, self.law.root) for unknown in self.unknowns}
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
         """The harmonics. See `Part`."""
-        basis, found = self._basis(at), zeros((1,), at.q)
-        for amplitude, wave in zip(self.law.coefficients().values(), basis, strict=True):
-            if not is_zero(amplitude):
-                found = found + scaled(amplitude, wave)
-        return found
+        return self.law.force(at.q[at.tree.q_slices[self.body]])
 
     @property
     def on_average(self) -> HarmonicsTerm:
@@ -134,12 +139,12 @@ class HarmonicsTerm(JointPart):
         """Time in which what they are off becomes another one [s]."""
         return self.law.lasts
 
-    def _basis(self, at: Kinematics) -> Array:
-        """The waves (6, ...), as products of the sine and the cosine of the angle."""
-        q = at.q[at.tree.q_slices[self.body]][0]
-        s, c = sin(q), cos(q)
-        waves, sine, cosine = [], s, c
-        for _ in ORDERS:
-            sine, cosine = sine * c + cosine * s, cosine * c - sine * s
-            waves += [sine, cosine]
-        return np.stack([np.asarray(wave) for wave in waves])
+
+def waves(q: Array) -> Array:
+    """Sine and cosine (6, ...) of each multiple of angles (1, ...) in `ORDERS`, as products of those of the angle."""
+    s, c = sin(q), cos(q)
+    found, sine, cosine = [], s, c
+    for _ in ORDERS:
+        sine, cosine = sine * c + cosine * s, cosine * c - sine * s
+        found += [sine, cosine]
+    return np.concatenate(found)

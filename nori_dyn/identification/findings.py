@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction, Stiction
+from nori_dyn.components.harmonics import Harmonics
 from nori_dyn.descriptions.payloads import Payload
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
@@ -137,6 +139,8 @@ class Identification(Shown, Renamed):
     def with_stiction(self, robot: str = "") -> KinematicTree:
         """The robot with what its friction leaves open, see `nd.components.Friction`: `stiction` of each joint.
 
+        Harmonics of joints have their `covariance`, all other parameters given, see `nd.components.Harmonics`.
+
         The scatter of a joint that moves is what is left of its torque, of what was held out where something was.
         Identify with `moving` for that, or the torques of joints at rest are in it. With a `cutoff` besides, ripple is
         the noise of torques that they have in motion alone; that at rest is the `sigma` of their sensor. Drift is how
@@ -150,22 +154,38 @@ class Identification(Shown, Renamed):
 
         Source: docs/design.md, 4.13.
         """
-        found: list[RobotComponent] = []
         tree = self.robots[robot] if robot else self.robot
+        found: list[RobotComponent] = []
         for component in tree.components:
-            if not isinstance(component, Friction):
+            joints = [tree.joint_names[i] for i in component.joints_on(tree)] if isinstance(component, OnJoints) else []
+            if isinstance(component, Friction):
+                found += (self._with_open_friction(component, joint) for joint in joints)
+            elif isinstance(component, Harmonics):
+                found += (self._with_covariance(component, joint, robot) for joint in joints)
+            else:
                 found.append(component)
-                continue
-            for name in (tree.joint_names[i] for i in component.joints_on(tree)):
-                if f"tau:{name}" not in self.stictions:
-                    read = listed(fit.name for fit in self.fits)
-                    raise InputError(
-                        f"no reading tau:{name} is among those that were identified from ({read}), so that "
-                        f"nothing tells how far the torque of '{name}' is from its friction."
-                    )
-                stiction = self.stictions[f"tau:{name}"] if component.has_level else None
-                found.append(component.model_copy(update={"joints": name, "stiction": stiction}))
         return tree.replace(components=found)
+
+    def _with_open_friction(self, friction: Friction, joint: str) -> Friction:
+        if f"tau:{joint}" not in self.stictions:
+            read = listed(fit.name for fit in self.fits)
+            raise InputError(
+                f"no reading tau:{joint} is among those that were identified from ({read}), so that "
+                f"nothing tells how far the torque of '{joint}' is from its friction."
+            )
+        stiction = self.stictions[f"tau:{joint}"] if friction.has_level else None
+        return friction.model_copy(update={"joints": joint, "stiction": stiction})
+
+    def _with_covariance(self, harmonics: Harmonics, joint: str, robot: str) -> Harmonics:
+        shared = [f"{kind}:{joint}" for kind in harmonics.COEFFICIENTS]
+        names = [own if (own := f"{name}@{robot}") in self.each else name for name in shared]
+        if not {*names} <= {*self._free_names}:
+            return harmonics.model_copy(update={"joints": joint})
+        places = [self._free_names.index(name) for name in names]
+        information = np.linalg.inv(self._correlations)[np.ix_(places, places)]
+        sizes = self.solution.deviations[places]
+        covariance = np.linalg.inv(information) * np.outer(sizes, sizes)
+        return harmonics.model_copy(update={"joints": joint, "covariance": covariance.tolist()})
 
     @cached_property
     def robots(self) -> dict[str, KinematicTree]:

@@ -22,7 +22,6 @@ from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.filtering.history import History
 from nori_dyn.identification.consistent import with_load
-from nori_dyn.identification.significance import significant
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.findings import Identification
@@ -47,6 +46,7 @@ from nori_dyn.identification.plausibility import (
 )
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.regression import force_readings_of
+from nori_dyn.identification.significance import significant
 from nori_dyn.identification.stiction import stictions
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.record import ALWAYS

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from nori_dyn.algebra.scalars import is_zero
 from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction
 from nori_dyn.components.harmonics import Harmonics
@@ -275,10 +276,11 @@ def _with_coefficients(
     found = list(components)
     for kind in ON_JOINTS:
         own = {name: values[name] for name in (*kind.COEFFICIENTS, *kind.CURVED) if name in values}
-        if not own:
-            continue
         i = tree.joint(joint)
         k, before = _of_joint(tree, found, i, kind)
+        is_new = k == len(found)
+        if is_new and own.keys().isdisjoint(kind.CURVED) and all(map(is_zero, own.values())):
+            continue
         changed = before.with_coefficients(joint, own)
         if taken_at is not None and not own.keys().isdisjoint(kind.CURVED):
             changed = changed.to_first_order(_of_joint(taken_at, taken_at.components, i, kind)[1])

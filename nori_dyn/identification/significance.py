@@ -72,7 +72,7 @@ def _left_of(formulation: Formulation, logs: Sequence[LogMoments], left: Floats,
         k
         for log in map(formulation.evidence, logs)
         for k, row in enumerate(log.rows)
-        if log.E[np.ix_(row.columns, places)].any()
+        if log.E[row.columns][:, places].any()
     }
     return float(max(left[k] for k in rows))
 

@@ -41,6 +41,10 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
         {"joints": ["joint1", "joint4"], "stiffness": 7.0, "reference": 0.3},
         {"joints": "joint1", "stiffness": 0.0, "preload": -2.0},
     ],
+    "harmonics": [
+        {"joints": ["joint1", "joint4"], "sin2": 0.3, "cos2": -0.2, "sin3": 0.1, "cos4": 0.4},
+        {"joints": "joint1", "cos3": 0.2, "covariance": np.diag([0.1, 0.2, 0.3, 0.0, 0.1, 0.2]).tolist()},
+    ],
     "coupling": [
         {"joint": "joint4", "of": {"joint1": -0.5}},
         {"joint": "joint5", "of": {}, "offset": 0.3},
@@ -78,7 +82,7 @@ HELD = {
 }
 _, _, _, ALONG, ACROSS, _, _, SLIDER = OWN["loop"]
 PLANNED = {
-    "joints and couplings": [*OWN["rotor"], *OWN["friction"], *OWN["spring"], *OWN["coupling"]],
+    "joints and couplings": [*OWN["rotor"], *OWN["friction"], *OWN["spring"], *OWN["harmonics"], *OWN["coupling"]],
     "tendons": OWN["tendon"],
     "axes": [ALONG, ACROSS],
     "slider": [SLIDER],
@@ -87,7 +91,7 @@ ALONE = {
     f"{kind}{k}": [entry]
     for kind, own in OWN.items()
     for k, entry in enumerate(own)
-    if kind != "payload" and "stiction" not in entry  # state: tests/unit/filtering
+    if kind != "payload" and not entry.keys() & {"stiction", "covariance"}  # state: tests/unit/filtering
 }
 
 

@@ -112,6 +112,62 @@ def test_stribecks_curve_is_left_out_of_joints_that_do_not_show_it(tmp_path):
     assert "excess:joint1" in nd.identify(fleet, robot, [*wanted, "excess:*"]).each
 
 
+def waving(tmp_path, gain, n=3000):
+    """The log of an arm of two joints, the first in a range of 100 degrees, with waves of theirs that are formulas."""
+    robot, rng = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0)), np.random.default_rng(2)
+    ends = (0.3, 3.0), (0.0, 6.0), (0.2, 0.25)
+    t, w, phase, size = np.arange(n) * 0.01, *(rng.uniform(*each, (2, 1, 4)) for each in ends)
+    angle = t[:, None] * w + phase
+    q, qd, qdd = ((size * w**k * f(angle)).sum(axis=-1).T for k, f in enumerate((np.sin, np.cos, lambda x: -np.sin(x))))
+    tau = nd.compile(nd.rnea, robot).batch(q, qd, qdd) + gain * wave(q) + rng.normal(0.0, 0.05, q.shape)
+    np.savez(tmp_path / "log.npz", t=t, q=q, qd=qd, qdd=qdd, tau=tau)
+    return robot, tmp_path / "log.npz", np.ptp(q, axis=0)
+
+
+def wave(q: np.ndarray) -> np.ndarray:
+    return 0.3 * np.cos(2 * q + 0.5) - 0.1 * np.sin(4 * q)
+
+
+def test_harmonics_of_a_joint_are_found_as_well_as_is_said(tmp_path):
+    robot, log, ranges = waving(tmp_path, [1.0, 0.0])
+    assert ranges[0] < 2
+    found = nd.identify(log, robot, ["inertias", "offsets", "harmonics"], backend="numpy")
+    assert found.fits[0].after == pytest.approx(0.05, rel=0.1)
+    assert found.fits[0].held_out < 0.06
+    assert found.remarks == ("The logs show no harmonics of 'joint2' but what may be chance: they are left out.",)
+    (harmonics,) = found.with_stiction().components
+    assert harmonics.joints == "joint1"
+    q, still = np.load(log)["q"], np.zeros((3000, 2))
+    static = nd.compile(nd.rnea, found.robot).batch(q, still, still) + list(found.offsets.values())
+    off = (static - nd.compile(nd.rnea, robot).batch(q, still, still) - [1.0, 0.0] * wave(q))[:, 0]
+    basis = np.stack([f(k * q[:, 0]) for k in (2, 3, 4) for f in (np.sin, np.cos)])
+    deviation = np.sqrt(np.einsum("iq,ij,jq->q", basis, harmonics.covariance, basis))
+    assert np.sqrt(np.mean((off / deviation) ** 2)) < 2
+    assert np.abs(off).max() < 0.01
+    elsewhere = harmonics.force(np.linspace(-np.pi, np.pi, 60)[None])  # determined by their smallest differences
+    assert np.abs(elsewhere).max() < 1
+    assert found.robot.components[0].covariance is None
+
+
+def test_harmonics_that_are_chance_are_not_in_the_robot(tmp_path):
+    robot, log, _ = waving(tmp_path, 0.0)
+    found = nd.identify(log, robot, ["inertias", "harmonics"], backend="numpy")
+    assert "no harmonics of 'joint1', 'joint2'" in " ".join(found.remarks)
+    assert found.robot.components == ()
+    with pytest.raises(InputError, match="joint1, joint2 show no harmonics, so the logs do not identify"):
+        nd.identify(log, robot, ["harmonics"], backend="numpy")
+
+
+def test_each_robot_of_a_fleet_has_its_own_harmonics(tmp_path):
+    (tmp_path / "other").mkdir()
+    robot, first, _ = waving(tmp_path, [1.0, 0.0])
+    _, second, _ = waving(tmp_path / "other", [-1.0, 0.0])
+    found = nd.identify({"first": first, "second": second}, robot, ["inertias", "harmonics"], backend="numpy")
+    one, other = (found.with_stiction(name).components[0] for name in ("first", "second"))
+    assert [one.cos2, other.cos2] == pytest.approx([0.3 * np.cos(0.5), -0.3 * np.cos(0.5)], abs=0.05)
+    assert one.covariance[1][1] != other.covariance[1][1]
+
+
 def test_stiction_of_what_was_found_scatters_as_the_fit_does(tmp_path, arm):
     friction = nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, width=0.01)
     log = saved_log(tmp_path / "log.npz", arm.replace(components=[friction]), sigma=0.05)
