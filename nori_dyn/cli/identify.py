@@ -267,9 +267,9 @@ def identify(
             contact:l_foot and so on of the logs say it at each sample, by 1 and 0. With --excite, links or frames that
             stand on the ground: flat, or LF_FOOT:point on a point.
         parameters: What to look for, with commas: inertias, friction, quadratic_friction, asymmetric_friction,
-            stribeck_friction, weight_friction, presliding, rotors, springs, offsets, gains, names such as m:forearm, or
-            patterns such as viscous:l_*. `offsets` alone calibrates sensors; `presliding` suits motor currents.
-            inertias,friction,rotors,offsets when left out; with --excite inertias,friction.
+            stribeck_friction, weight_friction, presliding, harmonics, rotors, springs, offsets, gains, names such as
+            m:forearm, or patterns such as viscous:l_*. `offsets` alone calibrates sensors; `presliding` suits motor
+            currents. inertias,friction,rotors,offsets when left out; with --excite inertias,friction.
         out: Write the robot's file anew, with what was found: .urdf of a URDF, .xml of an MJCF model. With --excite,
             the table of the motion, .csv or .csv.gz: t, q, qd, qdd, tau.
         fit: See `FitOptions`.

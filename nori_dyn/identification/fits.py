@@ -195,7 +195,7 @@ class BaseParameterEstimate:
 def combinations_of(
     problem: IdentificationProblem, solution: Solution, values: Floats, prior_covariance: Floats
 ) -> tuple[BaseParameterEstimate, ...]:
-    """Estimates of the identifiable combinations.
+    """Estimates of the identifiable combinations, without those of known parameters alone.
 
     Args:
         problem: the parameters.
@@ -209,6 +209,8 @@ def combinations_of(
     found = []
     for name, independent, over_all in problem.combinations:
         free = over_all[problem.free]
+        if not free.any():
+            continue
         deviation = float(np.sqrt(free @ solution.covariance @ free))
         prior = float(np.sqrt(free @ prior_covariance @ free))
         found.append(

@@ -1,8 +1,9 @@
 """The parameters of a robot and its sensors, in which the equations of motion are linear: names, values, and back.
 
 Ten a link, in its frame: the mass m, the first moments m c, and the rotational inertia I about the frame's origin. Of
-joints the coefficients of friction, the rotor's inertia, and a spring's stiffness and preload, which is the stiffness
-times the position at which it is slack. Of readings an offset and a gain: gain reading = true value + offset.
+joints the coefficients of friction, the rotor's inertia, harmonics of the angle, and a spring's stiffness and preload,
+which is the stiffness times the position at which it is slack. Of readings an offset and a gain: gain reading = true
+value + offset.
 """
 
 from __future__ import annotations
@@ -276,11 +277,12 @@ def _with_coefficients(
     found = list(components)
     for kind in ON_JOINTS:
         own = {name: values[name] for name in (*kind.COEFFICIENTS, *kind.CURVED) if name in values}
+        if not own:
+            continue
         i = tree.joint(joint)
         k, before = _of_joint(tree, found, i, kind)
-        is_new = k == len(found)
-        if is_new and own.keys().isdisjoint(kind.CURVED) and all(map(is_zero, own.values())):
-            continue
+        if k == len(found) and own.keys().isdisjoint(kind.CURVED) and all(map(is_zero, own.values())):
+            continue  # a new one that does nothing
         changed = before.with_coefficients(joint, own)
         if taken_at is not None and not own.keys().isdisjoint(kind.CURVED):
             changed = changed.to_first_order(_of_joint(taken_at, taken_at.components, i, kind)[1])

@@ -32,8 +32,7 @@ def identification_page(found: Identification) -> Page:
         Section("What to excite next", (shown.next_words(found), *([worst] if worst else [])), "next"),
         Section("Facts", (Facts(tuple(shown.facts(found))), *notes), "facts"),
     )
-    tables = filter(None, (shown.joint_table(found), shown.link_table(found), shown.load_table(found)))
-    second = (Section(own.title, (own,), f"table{k}") for k, own in enumerate(tables, 1))
+    second = (Section(own.title, (own,), f"table{k}") for k, own in enumerate(shown.tables(found), 1))
     doubts = Section("Look at this first", (Bullets(found.doubts),), "doubts", "advice")
     parts: list[PagePart] = [*([doubts] if found.doubts else []), Box(first, "column"), Box(tuple(second), "column")]
     plots = None if curves is None else Plots.of(curves.t, 3 * len(found.fits))

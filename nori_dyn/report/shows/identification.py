@@ -11,7 +11,7 @@ import numpy as np
 
 from nori_dyn.identification.findings import Identification, ParameterEstimate
 from nori_dyn.identification.fits import BaseParameterEstimate, ReadingFit
-from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, Parameter, ten_of
+from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, WAVES, Parameter, ten_of
 from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, describe_sum, listed, number, unbroken
 from nori_dyn.typing import Floats
 
@@ -60,7 +60,7 @@ def identification_document(found: Identification) -> Document:
     if found.doubts:
         parts.append(Bullets(found.doubts, "Look at this first:"))
     parts += [Facts(tuple(facts(found))), fit_table(found.fits)]
-    parts += [table for table in (joint_table(found), link_table(found), load_table(found)) if table is not None]
+    parts += tables(found)
     parts.append(Paragraph(next_words(found)))
     worst = worst_table(found)
     parts += [worst] if worst is not None else []
@@ -139,7 +139,7 @@ def joint_table(found: Identification) -> Table | None:
     names = found.problem.tree.joint_names
     by_owner: dict[str, dict[str, ParameterEstimate]] = {}
     for parameter, each in zip(found.problem.all_parameters, found.estimates, strict=True):
-        if parameter.kind not in INERTIAL:
+        if parameter.kind in COLUMNS:
             if parameter.kind in OF_READINGS and parameter.owner.removeprefix("tau:") in names:
                 parameter = replace(parameter, owner=parameter.owner.removeprefix("tau:"))
             by_owner.setdefault(_owner(parameter), {})[parameter.kind] = each
@@ -158,6 +158,23 @@ def joint_table(found: Identification) -> Table | None:
     notes = (*note_on_units, *_notes_on(every))
     columns = ("of", *called.values())
     return Table("Joints and readings", columns, tuple(rows), notes, most=MOST)
+
+
+def harmonics_table(found: Identification) -> Table | None:
+    """The harmonics of each joint of which logs show some; None where they show none."""
+    rows: dict[str, list[str]] = {}
+    for parameter, each in zip(found.problem.all_parameters, found.estimates, strict=True):
+        if parameter.kind in WAVES and each.how != "known":
+            rows.setdefault(_owner(parameter), []).append(number(each.value, 2))
+    note = "sin2: the amplitude of the sine of twice the angle, and so on."
+    shown = tuple((unbroken(owner), *own) for owner, own in rows.items())
+    return Table("Harmonics [N m]", ("of", *WAVES), shown, (note,), most=MOST) if rows else None
+
+
+def tables(found: Identification) -> list[Table]:
+    """The parameters of joints, links and the load, as far as there are any."""
+    each = joint_table(found), harmonics_table(found), link_table(found), load_table(found)
+    return [table for table in each if table is not None]
 
 
 def link_table(found: Identification) -> Table | None:
