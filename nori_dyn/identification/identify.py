@@ -230,7 +230,7 @@ def identify(
             for _ in range(ROBUST_ROUNDS if robust else 0):
                 weighted = reader.read_again(weighted, solution, robust)
                 solution = formulation.solution(weighted, prior)
-            formulation, prior, solution, dull = significant(formulation, weighted, prior)
+            formulation, prior, solution, dull = significant(formulation, weighted, prior, solution)
             return _Estimation(formulation, moments, weighted, validation, still, dull, prior, solution), reader
 
         def settled(flat: Sequence[str] = ()) -> tuple[_Estimation, LogReader]:

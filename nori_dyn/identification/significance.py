@@ -26,7 +26,7 @@ BY_CHANCE = 1e-3
 
 
 def significant(
-    formulation: Formulation, logs: Sequence[LogMoments], prior: ParameterPrior
+    formulation: Formulation, logs: Sequence[LogMoments], prior: ParameterPrior, solution: Solution
 ) -> tuple[Formulation, ParameterPrior, Solution, tuple[str, ...]]:
     """The regression with those harmonics that logs show, their prior, its estimate, and joints of which they do not.
 
@@ -34,11 +34,13 @@ def significant(
         formulation: the regression.
         logs: moments of the logs.
         prior: the prior, which says nothing of harmonics.
+        solution: the estimate with that.
 
     Raises:
         InputError: nothing else was looked for, and logs show no harmonics.
     """
-    groups = _groups(formulation)
+    if not (groups := _groups(formulation)):
+        return formulation, prior, solution, ()
     none = prior.with_deviation([place for places in groups.values() for place in places], NONE)
     left = formulation.solution(logs, none).sigma
     dull: tuple[str, ...] = ()
