@@ -65,7 +65,8 @@ def sticky() -> nd.KinematicTree:
         "width": 0.05,
         "stiction": {"scatter": 0.3, "ripple": 0.2, "drift": 0.1},
     }
-    return ARM.replace(components=[nd.components.Friction(joints="all", **law)])
+    waves = nd.components.Harmonics(joints="joint2", sin3=0.2, covariance=np.diag([0.1, 0.2] * 3).tolist())
+    return ARM.replace(components=[nd.components.Friction(joints="all", **law), waves])
 
 
 def carrying() -> nd.KinematicTree:
