@@ -140,7 +140,7 @@ def written(case: Case, of: Moved, path: Path) -> Path:
 
 def as_it_is(case: Case, of: Moved, path: Path) -> tuple[bool, list[str]]:
     """Estimate from a log as it is; return whether that is right, and what is doubted."""
-    found = nd.estimate(path, plan(case.robot), backend="numpy")
+    found = nd.estimate(path, plan(case.robot))
     return is_right(found["tau"], of), [each.message for each in found.report.doubts]
 
 
@@ -148,7 +148,7 @@ def by_a_draft(case: Case, of: Moved, path: Path) -> tuple[bool, list[str]]:
     """Estimate from a log through the mapping that is drafted for it."""
     with open_log(str(path)) as source:
         made = draft(source, SampleRecord.of({ALWAYS: plan(case.robot).system}))
-    found = nd.estimate(nd.read_log(path, made.data()), plan(case.robot), backend="numpy")
+    found = nd.estimate(nd.read_log(path, made.data()), plan(case.robot))
     return is_right(found["tau"], of), [each.message for each in found.report.doubts]
 
 
