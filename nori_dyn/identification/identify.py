@@ -230,8 +230,10 @@ def identify(
             for _ in range(ROBUST_ROUNDS if robust else 0):
                 weighted = reader.read_again(weighted, solution, robust)
                 solution = formulation.solution(weighted, prior)
-            formulation, prior, solution, dull = significant(formulation, weighted, prior, solution)
-            return _Estimation(formulation, moments, weighted, validation, still, dull, prior, solution), reader
+            formulation, prior, solution, insignificant = significant(formulation, weighted, prior, solution)
+            return _Estimation(
+                formulation, moments, weighted, validation, still, insignificant, prior, solution
+            ), reader
 
         def settled(flat: Sequence[str] = ()) -> tuple[_Estimation, LogReader]:
             before, (estimation, reader) = options.tree, estimated(options.tree, flat)
@@ -260,7 +262,7 @@ class _Estimation:
         weighted: those that the estimate is from, where residuals that are far off may count less.
         validation: of other logs.
         still: the joints that stand still.
-        dull: the joints without harmonics that logs show.
+        insignificant: the joints without harmonics that logs show.
         prior: the prior.
         solution: the estimate.
     """
@@ -270,7 +272,7 @@ class _Estimation:
     weighted: Sequence[LogMoments]
     validation: Sequence[LogMoments]
     still: Sequence[str]
-    dull: Sequence[str]
+    insignificant: Sequence[str]
     prior: ParameterPrior
     solution: Solution
 
@@ -381,7 +383,7 @@ class _Estimation:
             combinations=combinations,
             directions=directions,
             doubts=tuple(doubts),
-            remarks=(*notes, *flat_curves(flat), *insignificant_harmonics(self.dull)),
+            remarks=(*notes, *flat_curves(flat), *insignificant_harmonics(self.insignificant)),
             n_samples=sum(each.n_samples for each in weighted),
             is_physical=is_physical(with_load(problem, plain), values[problem.free]),
             prior_covariance=inverse @ inverse.T,

@@ -43,7 +43,7 @@ def significant(
         return formulation, prior, solution, ()
     none = prior.with_deviation([place for places in groups.values() for place in places], NONE)
     left = formulation.solution(logs, none).sigma
-    dull: tuple[str, ...] = ()
+    insignificant: tuple[str, ...] = ()
     while True:
         groups = _groups(formulation)
         for places in groups.values():
@@ -51,8 +51,8 @@ def significant(
         solution = formulation.solution(logs, prior)
         found = tuple(name for name, places in groups.items() if _chance(solution, places) > BY_CHANCE)
         if not found:
-            return formulation, prior, solution, dull
-        dull += found
+            return formulation, prior, solution, insignificant
+        insignificant += found
         formulation = formulation.without(WAVES, found, "show no harmonics", "Ask for other parameters.")
         prior = formulation.prior(logs)
 
