@@ -69,14 +69,14 @@ def _groups(formulation: Formulation) -> Mapping[str, list[int]]:
 
 
 def _left_of(formulation: Formulation, logs: Sequence[LogMoments], left: Floats, places: Sequence[int]) -> float:
-    """What is left of the rows that some parameters are in, at the most."""
+    """What is left of the rows that some parameters are in, at the most; nothing where they are in none."""
     rows = {
         k
         for log in map(formulation.evidence, logs)
         for k, row in enumerate(log.rows)
         if log.E[row.columns][:, places].any()
     }
-    return float(max(left[k] for k in rows))
+    return float(max((left[k] for k in rows), default=NONE))
 
 
 def _chance(solution: Solution, places: Sequence[int]) -> float:

@@ -10,7 +10,7 @@ from nori_dyn.identification.plausibility import late_readings, unlikely_masses
 from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.tables import number, spaced
 from tests.robots import load
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.unit.identification.inertias import pseudo_inertia_of
 from tests.unit.identification.simulated import ARM, changed, motion, saved_log
 
@@ -156,6 +156,14 @@ def test_harmonics_that_are_chance_are_not_in_the_robot(tmp_path):
     assert found.robot.components == ()
     with pytest.raises(InputError, match="joint1, joint2 show no harmonics, so the logs do not identify"):
         nd.identify(log, robot, ["harmonics"], backend="numpy")
+
+
+def test_harmonics_of_a_joint_whose_torque_nothing_reads_are_left_out(tmp_path):
+    robot, log, _ = waving(tmp_path, 1.0)
+    sensors = sensor_set(ACCELERATIONS, {"type": "joint_torque", "joints": "joint1"}, UNLOADED)
+    found = nd.identify(log, nd.System(robot, sensors), ["inertias", "harmonics"], backend="numpy")
+    assert [component.joints for component in found.robot.components] == ["joint1"]
+    assert found.fits[0].after == pytest.approx(0.05, rel=0.1)
 
 
 def test_each_robot_of_a_fleet_has_its_own_harmonics(tmp_path):
