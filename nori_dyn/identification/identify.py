@@ -46,7 +46,7 @@ from nori_dyn.identification.plausibility import (
 )
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.regression import force_readings_of
-from nori_dyn.identification.significance import significant
+from nori_dyn.identification.significance import flat_joints, significant
 from nori_dyn.identification.stiction import stictions
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.record import ALWAYS
@@ -77,9 +77,6 @@ SETTLED = 0.02
 
 AT_MOST = 3.0
 """Factor by which that changes at most at a time."""
-
-BY_CHANCE = 3.0
-"""Standard deviations up to which friction is more at rest by chance: there is no Stribeck's curve."""
 
 OWN = ("friction", "harmonics", "quadratic_friction", "asymmetric_friction", "weight_friction", "offsets", "gains")
 """Parameters that each robot of a fleet has of its own."""
@@ -247,7 +244,7 @@ def identify(
 
         with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
             estimation, reader = settled()
-            if flat := estimation.flat:
+            if flat := flat_joints(estimation.formulation.problem, estimation.solution):
                 estimation, reader = settled(flat)
             return estimation.findings(reader, share, flat)
 
@@ -311,13 +308,6 @@ class _Estimation:
         curve = parameters.of_kinds(*CURVE) if parameters.of_kinds("stribeck") else []
         about, values = (Parameters(tree, parameters.each).prior[curve] for tree in (before, now))
         return bool((np.abs(values - about) <= SETTLED * np.abs(about)).all())
-
-    @property
-    def flat(self) -> list[str]:
-        """Joints whose friction is not clearly more at rest: noise determines where it would be."""
-        problem, deviations = self.formulation.problem, self.solution.deviations
-        each = zip((problem.all_parameters[k] for k in problem.free), self.solution.values, deviations, strict=True)
-        return [one.owner for one, excess, off in each if one.kind == "excess" and excess < BY_CHANCE * off]
 
     def held_out(self, share: float) -> tuple[list[Evidence], Solution, str]:
         """Evidence that was held out, an estimate without it, and what it is, in words.

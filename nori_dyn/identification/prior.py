@@ -116,10 +116,10 @@ class ParameterPrior:
             return self
         return self._widened(factors)
 
-    def with_deviation(self, places: Sequence[int], sigma: Floats | float) -> ParameterPrior:
-        """The prior with other standard deviations of parameters of which each has a row of its own."""
+    def with_deviation(self, places: Sequence[int], sigma: float) -> ParameterPrior:
+        """The prior with another standard deviation of parameters of which each has a row of its own."""
         rows, L = self.L[:, places].any(axis=1), self.L.copy()
-        L[rows] = np.eye(L.shape[1])[places] / np.reshape(sigma, (-1, 1))
+        L[rows] = np.eye(L.shape[1])[places] / sigma
         return replace(self, L=L)
 
     def _spread(self) -> Floats:

@@ -1,4 +1,4 @@
-"""Harmonics of joints: as large before as what is left without them, and left out where they may be chance.
+"""Parameters of joints that logs do not show, which are left out: Stribeck's curve, and harmonics.
 
 A joint that moves in a small range determines six waves by their smallest differences: unbounded they are large, cancel
 each other there, and are wrong elsewhere. So each is expected to be as large as one that would be all that is left.
@@ -16,6 +16,7 @@ from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.formulation import Formulation, LogMoments
 from nori_dyn.identification.parameters import WAVES
 from nori_dyn.identification.prior import ParameterPrior
+from nori_dyn.identification.problem import IdentificationProblem
 from nori_dyn.typing import Floats
 
 NONE = 1e-9
@@ -23,6 +24,16 @@ NONE = 1e-9
 
 BY_CHANCE = 1e-3
 """Chance of a joint's harmonics by noise, from which on that is what they are."""
+
+CLEARLY = 3.0
+"""Standard deviations by which friction is more at rest, from which on there is a Stribeck's curve."""
+
+
+def flat_joints(problem: IdentificationProblem, solution: Solution) -> list[str]:
+    """Joints whose friction is not clearly more at rest: noise determines where it would be."""
+    parameters = (problem.all_parameters[k] for k in problem.free)
+    each = zip(parameters, solution.values, solution.deviations, strict=True)
+    return [one.owner for one, excess, off in each if one.kind == "excess" and excess < CLEARLY * off]
 
 
 def significant(
