@@ -162,13 +162,13 @@ def joint_table(found: Identification) -> Table | None:
 
 def harmonics_table(found: Identification) -> Table | None:
     """The harmonics of each joint of which logs show some; None where they show none."""
-    rows: dict[str, list[str]] = {}
+    by_owner: dict[str, dict[str, str]] = {}
     for parameter, each in zip(found.problem.all_parameters, found.estimates, strict=True):
         if parameter.kind in WAVES and each.how != "known":
-            rows.setdefault(_owner(parameter), []).append(number(each.value, 2))
+            by_owner.setdefault(_owner(parameter), {})[parameter.kind] = number(each.value, 2)
+    rows = tuple((unbroken(owner), *(own.get(kind, "") for kind in WAVES)) for owner, own in by_owner.items())
     note = "sin2: the amplitude of the sine of twice the angle, and so on."
-    shown = tuple((unbroken(owner), *own) for owner, own in rows.items())
-    return Table("Harmonics [N m]", ("of", *WAVES), shown, (note,), most=MOST) if rows else None
+    return Table("Harmonics [N m]", ("of", *WAVES), rows, (note,), most=MOST) if rows else None
 
 
 def tables(found: Identification) -> list[Table]:

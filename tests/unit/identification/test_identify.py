@@ -164,6 +164,9 @@ def test_harmonics_of_a_joint_whose_torque_nothing_reads_are_left_out(tmp_path):
     found = nd.identify(log, nd.System(robot, sensors), ["inertias", "harmonics"], backend="numpy")
     assert [component.joints for component in found.robot.components] == ["joint1"]
     assert found.fits[0].after == pytest.approx(0.05, rel=0.1)
+    some = nd.identify(log, nd.System(robot, sensors), ["inertias", "sin2:*", "cos4:*"], backend="numpy")
+    (line,) = (line for line in str(some).partition("Harmonics [N m]")[2].splitlines() if line.startswith("joint1"))
+    assert len(line.split()) == 3
 
 
 def test_each_robot_of_a_fleet_has_its_own_harmonics(tmp_path):
