@@ -13,11 +13,10 @@ import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.component_files import takes_own, with_components
-from nori_dyn.descriptions.mjcf_components import beyond_components, components_in, mjcf_components
+from nori_dyn.descriptions.mjcf_components import MjcfComponents, beyond_components, components_in
 from nori_dyn.descriptions.mjcf_model import (
     ROOT,
     MjcfModel,
-    MjcfPlaces,
     compiled,
     mjcf_sensors,
     rotation,
@@ -112,9 +111,10 @@ def load_mjcf(
         if not takes_own(components):
             left_out = [*components_in(mjcf.model), *beyond_components(mjcf.model)]
             return tree.replace(notes=(*tree.notes, f"left out: {', '.join(left_out)}")) if left_out else tree
-        found = mjcf_components(MjcfPlaces(mjcf, tree, reader.anchors, still, reader.cleaner))
-        tree = tree.replace(frames={**tree.frames, **found.frames}, notes=(*tree.notes, *found.notes))
-    tree = with_components(tree, found.components, components, still)
+        found = MjcfComponents(mjcf, tree, reader.anchors, still, reader.cleaner)
+        own, more = found.read()
+        tree = tree.replace(frames={**tree.frames, **found.frames}, notes=(*tree.notes, *more))
+    tree = with_components(tree, own, components, still)
     if found.ignored:
         warnings.warn(
             f"robot '{mjcf.name}': ignored: {', '.join(found.ignored)}. The equations do not include them.",

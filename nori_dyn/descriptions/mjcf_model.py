@@ -11,24 +11,19 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Transform
-from nori_dyn.descriptions.component_files import moving_joints
 from nori_dyn.descriptions.model_sensors import OF_BASE, ModelSensor
 from nori_dyn.descriptions.urdf_document import LARGEST
 from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning
 from nori_dyn.interop.conventions import scalar_last
 from nori_dyn.io.xml_file import read_xml
-from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import quaternion_rotation
-from nori_dyn.model.tree import WORLD, Frame, KinematicTree
 from nori_dyn.typing import Floats
 
 NUMBERS = (
@@ -130,132 +125,6 @@ def _check_numbers(path: str | os.PathLike[str], model: Any) -> None:
 
 ROOT = 0
 """MuJoCo's number of the world body."""
-
-
-@dataclass(frozen=True, slots=True)
-class TendonPath:
-    """Path of a tendon.
-
-    Attributes:
-        fields: `joints`, or `through` and `divisor`, as a `Tendon` has them.
-        still: the length over joints that are locked [m].
-        moves: whether its length changes.
-    """
-
-    fields: Mapping[str, Any]
-    still: float = 0.0
-    moves: bool = True
-
-
-@dataclass
-class MjcfPlaces:
-    """Frames of the elements of a model on its tree.
-
-    Attributes:
-        mjcf: the model.
-        tree: the bare rigid bodies.
-        anchors: where the link frame of each body is, in its body frame (3,) [m].
-        locked: positions of locked joints [rad or m].
-        cleaner: removes rounding.
-        frames: frames that were made here, and that the tree does not have.
-    """
-
-    mjcf: MjcfModel
-    tree: KinematicTree
-    anchors: Mapping[int, Floats]
-    locked: Mapping[str, float]
-    cleaner: Cleaner
-    frames: dict[str, Frame] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.mujoco, self.model, self.name = self.mjcf.mujoco, self.mjcf.model, self.mjcf.named
-
-    def is_disabled(self, *features: str) -> bool:
-        """Whether the model disables a feature, by MuJoCo's names; versions differ in which there are."""
-        flags = (getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{feature.upper()}", 0) for feature in features)
-        return any(self.model.opt.disableflags & int(flag) for flag in flags)
-
-    @cached_property
-    def moving(self) -> frozenset[str]:
-        """The names of joints that move."""
-        return moving_joints(self.tree)
-
-    def is_mocap(self, body: int) -> bool:
-        """Whether a body is one of MuJoCo's mocap bodies, which are moved from outside."""
-        return bool(self.model.body_mocapid[self.model.body_rootid[body]] >= 0)
-
-    def on_body(self, body: int, position: Floats, quaternion: Floats | None = None) -> Frame:
-        """Frame at a position (3,) [m] with a quaternion (w, x, y, z), in a body's own frame."""
-        R = np.eye(3) if quaternion is None else rotation(quaternion)
-        E = np.ascontiguousarray(self.cleaner.rotation(R).T)
-        if body in self.anchors:
-            on = self.tree.frame(self.name("body", body))
-            X = Transform(E, position - self.anchors[body]) @ on.X
-            return Frame(on.link, Transform(X.E, self.cleaner.position(X.r)))
-        data = self._at_start
-        X = Transform(E, position) @ Transform(data.xmat[body].reshape(3, 3).T.copy(), data.xpos[body].copy())
-        return Frame(WORLD, X)
-
-    @cached_property
-    def _at_start(self) -> Any:
-        data = self.mujoco.MjData(self.model)
-        self.mujoco.mj_kinematics(self.model, data)
-        return data
-
-    def site(self, number: int) -> str:
-        """Name of the frame of a site, made if the site has none."""
-        m = self.model
-        if self.mjcf.given_name("site", number):
-            name = self.mjcf.site_frame(number)
-            if name in self.tree.frames or name in self.tree.names:
-                return name
-        name = self.name("site", number)
-        self.frames[name] = self.on_body(int(m.site_bodyid[number]), np.array(m.site_pos[number]), m.site_quat[number])
-        return name
-
-    def frame(self, name: str) -> Frame:
-        """A frame of the tree, or one that was made here."""
-        return self.frames[name] if name in self.frames else self.tree.frame(name)
-
-    def tendon(self, number: int) -> TendonPath | str:
-        """What a tendon runs over, or why no `Tendon` describes it."""
-        m, wraps = self.model, self.mujoco.mjtWrap
-        factors = self.factors(number)
-        if factors is not None:
-            return self.sum_of_joints(factors)
-        at = self._wraps(number)
-        kinds = [int(m.wrap_type[k]) for k in at]
-        if {int(wraps.mjWRAP_SPHERE), int(wraps.mjWRAP_CYLINDER)} & {*kinds}:
-            return "it wraps around a geom"
-        divisor = 1.0
-        pulley = int(wraps.mjWRAP_PULLEY)
-        if kinds[0] == pulley:
-            divisor, at = float(m.wrap_prm[at[0]]), at[1:]
-        if any(m.wrap_type[k] == pulley for k in at):
-            return "it branches at a pulley"
-        if any(self.is_mocap(int(m.site_bodyid[m.wrap_objid[k]])) for k in at):
-            return "it runs over a mocap body"
-        through = [self.site(int(m.wrap_objid[k])) for k in at]
-        fields = {"through": through, **({} if divisor == 1.0 else {"divisor": divisor})}
-        return TendonPath(fields, moves=len({self.frame(name).link for name in through}) > 1)
-
-    def _wraps(self, tendon: int) -> range:
-        first = int(self.model.tendon_adr[tendon])
-        return range(first, first + int(self.model.tendon_num[tendon]))
-
-    def factors(self, tendon: int) -> dict[int, float] | None:
-        """Factors of the joints, by number, whose sum a tendon is; None if it is none."""
-        at = self._wraps(tendon)
-        if any(self.model.wrap_type[k] != int(self.mujoco.mjtWrap.mjWRAP_JOINT) for k in at):
-            return None
-        return {int(self.model.wrap_objid[k]): float(self.model.wrap_prm[k]) for k in at}
-
-    def sum_of_joints(self, factors: Mapping[int, float]) -> TendonPath:
-        """Weighted sum of joints by number; locked ones add a constant."""
-        by_name = {self.name("joint", number): factor for number, factor in factors.items() if factor}
-        joints = {name: factor for name, factor in by_name.items() if name in self.moving}
-        still = sum(factor * self.locked.get(name, 0.0) for name, factor in by_name.items() if name not in joints)
-        return TendonPath({"joints": joints}, still, bool(joints))
 
 
 def component_name(name: str) -> str:
