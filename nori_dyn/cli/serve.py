@@ -90,8 +90,7 @@ def serve(
     from nori_dyn.estimation.log_run import LogRunner
     from nori_dyn.estimation.run_options import options_of
     from nori_dyn.live.decoding import topics_of
-    from nori_dyn.live.service import Service, Settings
-    from nori_dyn.live.stop import Stop
+    from nori_dyn.live.service import Service, Settings, Stop
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
 
     for name, seconds in (("--duration", duration), ("--every", every)):

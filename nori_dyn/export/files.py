@@ -17,8 +17,7 @@ import numpy as np
 from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import PlanError, named_contacts
-from nori_dyn.export.interface import Enumeration, Interface
-from nori_dyn.export.members import CMember, Element
+from nori_dyn.export.interface import CMember, Element, Enumeration, Interface
 from nori_dyn.export.names import comment_text
 from nori_dyn.export.text import MARK, rendered, table
 from nori_dyn.measurements.contacts import ContactState

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from types import FrameType
 
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.estimation.plan import Plan
@@ -17,10 +19,9 @@ from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import LiveTopic
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.engine import Engine, LiveEstimate, Solving, prepared, warm_up
-from nori_dyn.live.inbox import LIMIT, Inbox
 from nori_dyn.live.publication import Publication
 from nori_dyn.live.state import State
-from nori_dyn.live.transport import Message, Transport
+from nori_dyn.live.transport import LIMIT, Inbox, Message, Transport
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.binding import Binding, bind
 from nori_dyn.logs.mapping.log_mapping import LogMapping
@@ -30,6 +31,32 @@ from nori_dyn.logs.messages.kinds import MalformedMessage
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.tables import number
+
+
+class Stop:
+    """Whether a signal has told a run to stop: once to end well, twice to end at once."""
+
+    def __init__(self) -> None:
+        self.is_told = False
+
+    def __call__(self) -> bool:
+        return self.is_told
+
+    def _tell(self, number: int, frame: FrameType | None) -> None:
+        if self.is_told:
+            raise KeyboardInterrupt
+        self.is_told = True
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Listen to SIGINT, as Ctrl-C sends it, and SIGTERM."""
+        before = {number: signal.signal(number, self._tell) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
 
 PATIENCE = 0.1
 """How long the loop waits for a message before it looks whether it is to stop [s]."""

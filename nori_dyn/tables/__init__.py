@@ -5,8 +5,7 @@ HTML are made. Names are never broken: where a table is too wide, sentences in i
 folded.
 """
 
-from nori_dyn.tables.document import Document, Part, Shown, attributes
-from nori_dyn.tables.parts import Bullets, Cell, Facts, Paragraph, Table
+from nori_dyn.tables.document import Bullets, Cell, Document, Facts, Paragraph, Part, Shown, Table, attributes
 from nori_dyn.tables.words import WIDTH, characters, describe_sum, listed, number, numbers, spaced, unbroken, wrapped
 
 __all__ = [

@@ -181,7 +181,7 @@ def test_what_cannot_be_is_refused_at_once(run, refused, plan):
 
 
 def test_a_second_signal_ends_it_at_once():
-    from nori_dyn.live.stop import Stop
+    from nori_dyn.live.service import Stop
 
     stop, before = Stop(), signal.getsignal(signal.SIGINT)  # ignored, where the tests run in the background
     with stop.on_signals():

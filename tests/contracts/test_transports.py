@@ -154,7 +154,7 @@ def test_after_close_nothing_comes_and_nothing_goes(pair):
 
 @pytest.mark.parametrize("pair", [over_zenoh_as_ros], indirect=True)
 def test_ros_keys_bring_their_type_and_another_domain_is_not_heard(pair):
-    from nori_dyn.live.ros_keys import ros_key
+    from nori_dyn.live.zenoh_transport import ros_key
 
     hears, speaks = pair
     received = subscribed(hears, "/imu", "")

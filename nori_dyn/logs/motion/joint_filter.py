@@ -16,10 +16,10 @@ from nori_dyn.logs.motion.joint_model import (
     JointNoise,
     covariance,
     deviations,
+    linear_recursion,
     smooth_step,
     state_of,
 )
-from nori_dyn.logs.motion.recursion import linear_recursion
 from nori_dyn.typing import Floats
 
 EVEN = 1e-3

@@ -27,6 +27,37 @@ from nori_dyn.filtering.riccati import steady_state
 from nori_dyn.filtering.square_root import SquareRootInformation, triangular, with_noise
 from nori_dyn.typing import Floats
 
+
+def linear_recursion(A: Floats, u: Floats, before: Floats) -> Floats:
+    """Exact solution x (N, m, n) of  x_k = A x_(k-1) + u_k.
+
+    Args:
+        A: what takes the state on (m, n, n).
+        u: what comes in (N, m, n).
+        before: the state before the first (m, n).
+    """
+    N, m, n = u.shape
+    if not N:
+        return u.copy()
+    length = int(np.ceil(np.sqrt(N)))
+    blocks = -(-N // length)
+    x = np.zeros((blocks * length, m, n))
+    x[:N] = u
+    x = x.reshape(blocks, length, m, n)
+    powers = np.empty((length, m, n, n))
+    powers[0] = A
+    for k in range(1, length):
+        powers[k] = A @ powers[k - 1]
+        x[:, k] += (A @ x[:, k - 1, ..., None])[..., 0]
+    begins = np.empty((blocks, m, n))
+    begins[0] = before
+    for k in range(1, blocks):
+        begins[k] = (powers[-1] @ begins[k - 1, ..., None])[..., 0] + x[k - 1, -1]
+    x += (powers @ begins[:, None, ..., None])[..., 0]
+    found: Floats = x.reshape(-1, m, n)[:N]
+    return found
+
+
 BEFORE = (1e2, 1e3, 1e5, 1e7)
 """Standard deviations of position, velocity, acceleration and jerk before anything is read, in units of SI."""
 

@@ -17,8 +17,8 @@ from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.run_options import options_of
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import topics_of
-from nori_dyn.live.inbox import LIMIT
 from nori_dyn.live.service import Service, Settings
+from nori_dyn.live.transport import LIMIT
 from nori_dyn.logs.mapping.log_mapping import load_mapping
 from nori_dyn_ros.ros_transport import RosTransport
 

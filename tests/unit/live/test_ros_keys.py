@@ -4,7 +4,16 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags, of the extra live, is not installed")
 
-from nori_dyn.live.ros_keys import Origin, kind_of, node_token, plain_key, publisher_token, ros_key, ros_keys, type_hash
+from nori_dyn.live.zenoh_transport import (
+    Origin,
+    kind_of,
+    node_token,
+    plain_key,
+    publisher_token,
+    ros_key,
+    ros_keys,
+    type_hash,
+)
 
 STRING = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"
 CHATTER = f"0/chatter/std_msgs::msg::dds_::String_/{STRING}"

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.live.inbox import Inbox
 from nori_dyn.live.state import SETTLED, State
-from nori_dyn.live.transport import Message
+from nori_dyn.live.transport import Inbox, Message
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.binding import bind
 from nori_dyn.logs.mapping.log_mapping import LogMapping
