@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nori_dyn.logs.mapping.record import SampleRecord
     from nori_dyn.typing import Floats
 
-AS_THEY_ARE = ("duration", "harmonics", "criterion", "speed", "acceleration", "torque", "rate", "starts", "seed")
+OF_MOTION = ("duration", "harmonics", "criterion", "speed", "acceleration", "torque", "rate", "starts", "seed")
 """The options that `nd.exciting_motion` takes as they are."""
 
 
@@ -107,7 +107,7 @@ class MotionOptions:
                 tree if chosen is None else nd.System(tree, chosen),
                 parameters,
                 progress=stage,
-                **{name: getattr(self, name) for name in AS_THEY_ARE},
+                **{name: getattr(self, name) for name in OF_MOTION},
                 at=configuration(tree, self.at),
                 contacts=standing,
                 shapes=robot if self.shapes else None,
