@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 
 import nori_dyn as nd
-from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.motion.differentiation import Differentiator
-from nori_dyn.logs.reading import SampleReader
+from nori_dyn.logs.reading import LogCounts, SampleReader
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.over_ticks import joined

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import nori_dyn as nd
-from nori_dyn.logs.chunks import samples_of
+from nori_dyn.logs.reading import samples_of
 from nori_dyn.solve.over_ticks import joined
 from nori_dyn.typing import Floats
 

@@ -104,7 +104,7 @@ def observe(
         _show_identifiable(model.load(robot), robot, sensors or usual, parameters, still, seed, as_json)
         return
     refuse_given(ctx, ("still",), "needs --parameters.")
-    from nori_dyn.logs.log import configurations_in
+    from nori_dyn.logs.reading import configurations_in
     from nori_dyn.model.joints import notes_on_limits
     from nori_dyn.planning.outputs import resolve_outputs
     from nori_dyn.report.shows.models import tree_figures

@@ -76,7 +76,7 @@ def place_(
     """
     import yaml
 
-    from nori_dyn.logs.log import configurations_in
+    from nori_dyn.logs.reading import configurations_in
     from nori_dyn.placement.pareto import ParetoFront
     from nori_dyn.report.shows.models import tree_figures
 

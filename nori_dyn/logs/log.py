@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from nori_dyn.errors import FileFormatError, InputError
-from nori_dyn.logs.chunks import configurations
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.source import LogSource, Stream
 from nori_dyn.logs.mapping.binding import Binding, bind
 from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
-from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
+from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
@@ -114,17 +113,6 @@ def logs_called(pattern: str) -> list[Path]:
     if not logs:
         raise InputError(f"no log is called '{pattern}'. Put the pattern in quotes, so that the shell leaves it alone.")
     return logs
-
-
-def configurations_in(path: str | os.PathLike[str], system: System) -> Floats:
-    """Read the configurations (N, nq) of a log; other columns are ignored.
-
-    Raises:
-        FileFormatError: the file cannot be read.
-        InputError: columns of q are missing, or hold what is no number.
-    """
-    with Log(Path(path), None, ()).opened({ALWAYS: system}) as (source, binding):
-        return configurations(source, binding)
 
 
 def whole_table(path: str | os.PathLike[str]) -> dict[str, Floats]:

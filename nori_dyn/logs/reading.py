@@ -2,25 +2,198 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
+from pathlib import Path
 
 import numpy as np
 
-from nori_dyn.errors import InputError
+from nori_dyn.errors import InputError, NoriWarning
 from nori_dyn.logs.ahead import prefetched
 from nori_dyn.logs.checks import check_readings, samples_by_state, usable
-from nori_dyn.logs.chunks import LogCounts, raw_samples, samples_of
-from nori_dyn.logs.formats.source import abbreviated
+from nori_dyn.logs.clock import Rows, StreamCounts, rows_of, slower_streams
+from nori_dyn.logs.formats.source import BLOCK, LogSource, abbreviated, suggestion
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.binding import Binding
+from nori_dyn.logs.mapping.naming import KINDS
+from nori_dyn.logs.mapping.record import ALWAYS
+from nori_dyn.logs.motion.derived import DerivedMotion
 from nori_dyn.logs.motion.differentiation import Differentiator
-from nori_dyn.logs.samples import Samples
+from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.measurements.contacts import CONTACT, ContactState
+from nori_dyn.solve.over_ticks import joined
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
+from nori_dyn.typing import Floats
+
+
+@dataclass(slots=True)
+class LogCounts:
+    """Counts of a log that was read.
+
+    Attributes:
+        streams: of the times of each stream.
+        left_out: how many samples were left out, by the reason.
+        differentiated: what was made by differentiating: velocities of positions, readings of velocities.
+        deflected: deflections of joints that were made of positions.
+        dt: the time between samples that was taken to differentiate [s].
+        made_by: the note on how they were made; "" where nothing is.
+        unused: what else the log holds.
+        ignored: what else the mapping speaks of.
+        done: the share of the log that has been read, where that is known.
+    """
+
+    streams: dict[str, StreamCounts] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    differentiated: tuple[str, ...] = ()
+    deflected: tuple[str, ...] = ()
+    dt: float | None = None
+    made_by: str = ""
+    unused: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    done: float | None = None
+
+
+def samples_of(
+    source: LogSource,
+    binding: Binding,
+    differentiation: Differentiator | None = None,
+    closed: ContactState | None = None,
+    counts: LogCounts | None = None,
+) -> Iterator[Samples]:
+    """Yield the samples of a log in chunks of about `BLOCK`.
+
+    Args:
+        source: the log.
+        binding: what is taken of it.
+        differentiation: how to make joint accelerations that the log lacks, and velocities where it makes them as well;
+            None refuses a log without them.
+        closed: the contacts that are closed throughout, where the log need not say it.
+        counts: takes what is counted.
+
+    Raises:
+        InputError: q or qd are not in the log, or it holds no samples; readings that are needed are not in it.
+        FileFormatError: the log is damaged.
+    """
+    counts = LogCounts() if counts is None else counts
+    derived = DerivedMotion(binding, differentiation)
+    _check_has("q", source, binding)
+    _check_has("qd", source, binding, derived.velocities)
+    counts.differentiated, counts.deflected = derived.differentiated, binding.deflections
+    counts.made_by = derived.learn(lambda: _valid_samples(source, binding, (), LogCounts()))
+    n = 0
+    for chunk in derived.over(_chunked(_valid_samples(source, binding, closed, counts))):
+        n, counts.dt = n + len(chunk), derived.dt
+        yield chunk
+    if not n and not counts.left_out:
+        raise InputError(f"{binding.where}: holds no samples.")
+    for slower in slower_streams(binding, derived.sources, counts.streams, n):
+        warnings.warn(slower, NoriWarning, stacklevel=2)
+
+
+def configurations_in(path: str | os.PathLike[str], system: System) -> Floats:
+    """Read the configurations (N, nq) of a log; other columns are ignored, and may be missing.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        InputError: columns of q are missing, or hold what is no number, or there are no samples.
+    """
+    with Log(Path(path), None, ()).opened({ALWAYS: system}) as (source, binding):
+        _check_has("q", source, binding)
+        parts = list(raw_samples(source, binding))
+        if not parts:
+            raise InputError(f"{binding.where}: holds no samples.")
+        found = joined(parts)
+        for k, j in np.argwhere(~np.isfinite(found.q))[:1].tolist():
+            called, value = found.called(binding.record.names[j]), shown_value(found.q[k, j])
+            raise InputError(f"{found.place(k)}: column '{called}' is {value}.")
+    return found.q
+
+
+def raw_samples(source: LogSource, binding: Binding) -> Iterator[Samples]:
+    """Yield the samples of a log as they are, which may lack anything.
+
+    Raises:
+        FileFormatError: the log is damaged.
+    """
+    for rows in rows_of(binding, source.read(binding.wanted), {}):
+        yield _built(rows, source, binding, None)
+
+
+def _check_has(kind: str, source: LogSource, binding: Binding, made: Sequence[str] = ()) -> None:
+    """Check that the log has q, or qd, but for what is made.
+
+    Raises:
+        InputError: it lacks some.
+    """
+    record = binding.record
+    names = record.names[record.q if kind == "q" else record.qd]
+    missing = [name for name in names if name in binding.lacking and name not in made]
+    if not missing:
+        return
+    k = names.index(missing[0])
+    of_q = kind == "qd" and set(missing) <= set(binding.derivable_velocities)
+    or_made = " Or --differentiate smoother makes velocities of the positions." if of_q else ""
+    hint = suggestion(source.columns, f"{kind}[{k}]", KINDS)
+    if binding.is_mapped:
+        raise InputError(
+            f"{binding.where}: the mapping has no entry for '{missing[0]}' ({len(missing)} of {len(names)} numbers of "
+            f"{kind} are missing). {hint} A constant is given by `value`.{or_made}"
+        )
+    raise InputError(
+        f"{binding.where}: has no column '{missing[0]}' or '{kind}[{k}]' ({len(names)} numbers of {kind} are needed). "
+        f"{hint} If they have other names, map them: nori-dyn info LOG --robot ROBOT drafts a mapping."
+        f"{or_made}"
+    )
+
+
+def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState | None) -> Samples:
+    """Samples from numbers on one clock."""
+    record, n = binding.record, len(rows)
+    binding.complete(rows.numbers)
+    q, qd, y, contacts = (rows.numbers[part].T for part in (record.q, record.qd, record.y, record.closed))
+    if closed is not None:
+        contacts = np.tile([float(name in closed) for name in record.contacts], (n, 1))
+
+    def place(k: int) -> str:
+        if binding.is_resampled and rows.t is not None:
+            return f"{binding.where}, at {rows.t[k]:.6f} s"
+        return source.place(binding.reference, rows.first + k)
+
+    which = np.arange(rows.first, rows.first + n)
+    return Samples(
+        record, which, rows.t, q, qd, y, contacts if record.contacts else None, rows.silent, place, binding.columns
+    )
+
+
+def _valid_samples(
+    source: LogSource, binding: Binding, closed: ContactState | None, counts: LogCounts
+) -> Iterator[Samples]:
+    """Yield the samples of a log but those that are none, which are counted."""
+    for rows in rows_of(binding, source.read(binding.wanted), counts.streams):
+        samples, left = _built(rows, source, binding, closed), np.zeros(len(rows), dtype=bool)
+        for reason, which in rows.left_out.items():
+            counts.left_out[reason] += int(np.count_nonzero(which & ~left))
+            left |= which
+        if not left.all():
+            yield samples.at(~left) if left.any() else samples
+
+
+def _chunked(parts: Iterable[Samples]) -> Iterator[Samples]:
+    """Yield samples in chunks that are not much smaller than a block, however small those were that were read."""
+    waiting: list[Samples] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(map(len, waiting)) >= BLOCK // 4:
+            yield joined(waiting)
+            waiting = []
+    if waiting:
+        yield joined(waiting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

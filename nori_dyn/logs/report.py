@@ -10,8 +10,8 @@ import numpy as np
 
 from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.logs.checks import samples_by_state
-from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.reading import LogCounts
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.estimate import Estimate

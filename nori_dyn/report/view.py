@@ -15,11 +15,11 @@ from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.system import System
 from nori_dyn.io.extras import needed
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.logs.chunks import samples_of
 from nori_dyn.logs.fields import EXTRAS
 from nori_dyn.logs.formats.writer import SIGMA
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import ALWAYS
+from nori_dyn.logs.reading import samples_of
 from nori_dyn.logs.samples import contact_states
 from nori_dyn.measurements.binding import OffsetReading
 from nori_dyn.measurements.contacts import COLLISION

@@ -25,8 +25,8 @@ from nori_dyn.estimation.plan_files import PlanData, tree_of
 from nori_dyn.io.cache_files import CACHE_VARIABLE, cache_root
 from nori_dyn.logs.formats.registry import open_log, writer_of
 from nori_dyn.logs.formats.writer import Field, FileSchema
-from nori_dyn.logs.log import configurations_in
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
+from nori_dyn.logs.reading import configurations_in
 from nori_dyn.planning.orders import cache_folder, sealed, unsealed
 from tests.attack import mutations
 from tests.attack.mutations import damaged_bytes, damaged_data, damaged_text, often, pick

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
+from nori_dyn.logs.reading import LogCounts
 from nori_dyn.model.joints import Helical, Prismatic, Revolute
 from nori_dyn.system.side_by_side import SideBySide
 from tests.cli.test_observe import UPPER

@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
 import nori_dyn as nd
-from nori_dyn.logs import chunks, clock
-from nori_dyn.logs.chunks import LogCounts
+from nori_dyn.logs import clock, reading
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
+from nori_dyn.logs.reading import LogCounts
 from tests.logs import samples_in
 from tests.unit.logs.test_mapping import BODY
 
@@ -35,7 +35,7 @@ def saved(path, a_t, b_t):
 
 @pytest.mark.parametrize("size", [7, 1 << 16])
 def test_readings_between_samples_are_those_of_numpy(tmp_path, monkeypatch, size):
-    for module in (clock, chunks):
+    for module in (clock, reading):
         monkeypatch.setattr(module, "BLOCK", size)
     a_t, b_t = np.linspace(0.0, 1.0, 101), np.linspace(-0.013, 1.05, 333)
     told = saved(tmp_path / "log.npz", a_t, b_t)
@@ -51,7 +51,7 @@ def test_readings_between_samples_are_those_of_numpy(tmp_path, monkeypatch, size
 
 @pytest.mark.parametrize("size", [7, 1 << 16])
 def test_samples_that_were_stamped_when_they_arrived_are_spaced_evenly(tmp_path, monkeypatch, size):
-    for module in (clock, chunks):
+    for module in (clock, reading):
         monkeypatch.setattr(module, "BLOCK", size)
     late, b_t = np.linspace(2.0, 3.0, 101), np.linspace(1.9, 3.1, 241)
     late[20:35] = late[35] - 1e-6 * np.arange(15, 0, -1)
@@ -140,7 +140,7 @@ def test_accelerations_are_made_in_chunks_as_in_one(tmp_path, monkeypatch):
     np.savez(tmp_path / "log.npz", t=0.01 * np.arange(n), q=rng.normal(size=n), qd=np.cumsum(rng.normal(size=n)))
     window = SavitzkyGolay(21)
     whole = samples_in(tmp_path / "log.npz", SYSTEM, window, mapping=OF_VELOCITIES)
-    for module in (clock, chunks):
+    for module in (clock, reading):
         monkeypatch.setattr(module, "BLOCK", 64)
     monkeypatch.setattr("nori_dyn.logs.formats.arrays.BLOCK", 64)
     parts = samples_in(tmp_path / "log.npz", SYSTEM, window, mapping=OF_VELOCITIES)

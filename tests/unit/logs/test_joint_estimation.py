@@ -4,7 +4,7 @@ from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError
-from nori_dyn.logs import chunks
+from nori_dyn.logs import reading
 from nori_dyn.logs.formats import arrays
 from nori_dyn.logs.motion import differentiation
 from nori_dyn.logs.motion.differentiation import KalmanDifferentiator, SavitzkyGolay, differentiator
@@ -63,7 +63,7 @@ def test_accelerations_are_those_of_the_joints_motion_and_chunks_do_not_show(log
     assert len(at) == N or (causal and N - 30 < len(at) < N)  # it begins without an acceleration
     off = whole.y - qdd[at]
     assert np.sqrt(np.mean((off / whole.sigma) ** 2)) < 1.5
-    for module in (chunks, differentiation, arrays):
+    for module in (reading, differentiation, arrays):
         monkeypatch.setattr(module, "BLOCK", 512)
     parts = samples_in(log, SYSTEM, differentiator(way))
     np.testing.assert_allclose(parts.y, whole.y, rtol=1e-9, atol=1e-9)
@@ -87,7 +87,7 @@ def test_encoders_alone_tell_velocities_and_accelerations(tmp_path, monkeypatch,
     np.testing.assert_allclose(whole.y, found.qdd[at], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(whole.sigma, found.sigma_qdd[at], rtol=1e-6)
     assert np.abs(whole.qd - qd[at]).max() < 0.01
-    for module in (chunks, differentiation, arrays):
+    for module in (reading, differentiation, arrays):
         monkeypatch.setattr(module, "BLOCK", 512)
     parts = samples_in(path, SYSTEM, differentiator(way))
     np.testing.assert_allclose(parts.qd, whole.qd, rtol=1e-9, atol=1e-9)
@@ -124,7 +124,7 @@ def test_velocities_are_made_where_that_is_asked_for_and_it_is_said(tmp_path):
 @pytest.mark.parametrize("noise", [0.0, 1e-4])
 def test_the_velocity_of_a_base_is_made_of_its_pose(tmp_path, noise, monkeypatch):
     """A base that turns about one axis: its angular velocity is the rate of the angle."""
-    monkeypatch.setattr(chunks, "BLOCK", 512)  # poses go on from chunk to chunk
+    monkeypatch.setattr(reading, "BLOCK", 512)  # poses go on from chunk to chunk
     tree, rng = on_a_free_base(ARM), np.random.default_rng(0)
     axis, t = np.array([0.6, 0.0, 0.8]), np.arange(0.0, 6.0, 0.004)
     angle, rate, growth = 2 * np.sin(t), 2 * np.cos(t), -2 * np.sin(t)

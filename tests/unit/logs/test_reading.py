@@ -8,10 +8,10 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, InputError, MissingExtraError, UnplannedStateError
-from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.formats.registry import FORMATS, open_log, writer_of
 from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
+from nori_dyn.logs.reading import LogCounts
 from nori_dyn.logs.samples import contact_states
 from tests.logs import samples_in
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
