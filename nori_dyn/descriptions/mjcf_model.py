@@ -20,8 +20,9 @@ import numpy as np
 
 from nori_dyn.descriptions.model_sensors import OF_BASE, ModelSensor
 from nori_dyn.descriptions.urdf_document import LARGEST
-from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning
+from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
 from nori_dyn.interop.conventions import scalar_last
+from nori_dyn.io.extras import needed
 from nori_dyn.io.xml_file import read_xml
 from nori_dyn.model.joints import quaternion_rotation
 from nori_dyn.typing import Floats
@@ -89,10 +90,7 @@ def compiled(path: str | os.PathLike[str]) -> MjcfModel:
     if root.tag != "mujoco":
         hint = " It is a URDF: use load_urdf." if root.tag == "robot" else ""
         raise FileFormatError(f"{path} is not MJCF: its root element is <{root.tag}> instead of <mujoco>.{hint}")
-    try:
-        import mujoco
-    except ImportError:
-        raise MissingExtraError("reading an MJCF model", "mjcf") from None
+    mujoco = needed("reading an MJCF model", "mjcf", "mujoco")
     raised: list[str] = []
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(raised.append)  # left alone, MuJoCo writes a log file where it runs

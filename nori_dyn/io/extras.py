@@ -7,7 +7,7 @@ from nori_dyn.errors import MissingExtraError
 
 
 def needed(what: str, extra: str, *libraries: str) -> Any:
-    """The first of some libraries, all of which an extra brings.
+    """The first of some libraries, all of which must be installed: an extra brings them.
 
     Args:
         what: what they are for.

@@ -20,7 +20,8 @@ from functools import cache, lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from nori_dyn.errors import MissingExtraError, TransportError
+from nori_dyn.errors import TransportError
+from nori_dyn.io.extras import needed
 from nori_dyn.live.transport import Message, Receive
 
 if TYPE_CHECKING:
@@ -170,13 +171,9 @@ class ZenohTransport:
     """
 
     def __init__(self, endpoints: Endpoints | None = None, node: str = "nori_dyn", waits: bool = False) -> None:
-        try:
-            import zenoh
-        except ImportError:
-            raise MissingExtraError("a live stream over Zenoh", "live") from None
         self._endpoints, self._node = endpoints or Endpoints(), node
-        self._zenoh: Any = zenoh
-        self._session = _opened(zenoh, self._endpoints)
+        self._zenoh = needed("a live stream over Zenoh", "live", "zenoh")
+        self._session = _opened(self._zenoh, self._endpoints)
         self._id = str(self._session.info.zid())
         self._held: list[Any] = []
         self._numbers = count(1)

@@ -146,8 +146,6 @@ class ArraySource(LogSource):
         refused: what of it holds no plain numbers, and why.
     """
 
-    reading = "samples"
-
     def __init__(
         self,
         path: Path,

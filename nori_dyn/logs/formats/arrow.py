@@ -14,7 +14,7 @@ import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -164,8 +164,6 @@ SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 class ArrowSource(LogSource):
     """A table of Arrow's types: numbers, times, lists of one length `q[0]`, structures `imu.x`; text is left out."""
-
-    reading = "rows"
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -360,8 +358,6 @@ def _of_doubles(column: Floats) -> Any:
 class ArrowWriter(Writer):
     """An Arrow file with a column a number, the unit of each in the metadata of its field."""
 
-    source: ClassVar[type[LogSource]] = ArrowSource
-
     def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)
         fields = [
@@ -400,8 +396,6 @@ class ParquetWriter(ArrowWriter):
     Estimates repeat nothing, so they have no dictionaries, which would take ten times as long, and are not compressed,
     which would take half as long again for a hundredth of their size.
     """
-
-    source: ClassVar[type[LogSource]] = ParquetSource
 
     def _opened(self) -> Any:
         return pq.ParquetWriter(

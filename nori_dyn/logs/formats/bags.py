@@ -6,7 +6,7 @@ import gzip
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -125,8 +125,6 @@ def _of_the_disk() -> Iterator[None]:
 class Bag2Writer(MessageWriter):
     """Estimates as a bag of ROS 2: a folder with an SQLite file and `metadata.yaml`."""
 
-    source: ClassVar[Callable[[Path], LogSource]] = BagSource
-
     def _open(self, topics: Sequence[tuple[str, str]]) -> None:
         if self.path.is_dir():
             shutil.rmtree(self.path)
@@ -156,7 +154,6 @@ class Bag2Writer(MessageWriter):
 class Bag1Writer(Bag2Writer):
     """Estimates as a bag of ROS 1."""
 
-    source: ClassVar[Callable[[Path], LogSource]] = Bag1Source
     encoding: ClassVar[Encoding] = "ros1"
 
     def _new(self) -> Any:

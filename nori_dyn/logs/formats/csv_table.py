@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -240,8 +240,6 @@ class CsvSource(LogSource):
     read, with a warning.
     """
 
-    reading = "rows"
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self._ends_early = False
@@ -415,8 +413,6 @@ class CsvWriter(Writer):
     What else is known of it, units and metadata, stands beside it in `NAME.csv-metadata.json`, as the W3C's "CSV on the
     Web" has it: remarks in the table itself would be rows to programs that know of none.
     """
-
-    source: ClassVar[type[LogSource]] = CsvSource
 
     def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.formats.arrays import LONGEST, TEXT, ArraySeries, ArraySource, object_of, part_of
-from nori_dyn.logs.formats.source import LogSource, refusing
+from nori_dyn.logs.formats.source import refusing
 from nori_dyn.logs.formats.writer import FileSchema, Writer, with_time
 from nori_dyn.typing import Array, Floats
 
@@ -234,8 +234,6 @@ def _texts(value: object) -> tuple[str, ...]:
 
 class Hdf5Writer(Writer):
     """An array a field, which says by attributes what its columns are called and their units."""
-
-    source: ClassVar[Callable[[Path], LogSource]] = Hdf5Source
 
     def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)

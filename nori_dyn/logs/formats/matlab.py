@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from importlib import util
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.io
 from scipy.io.matlab import MatlabOpaque, mat_struct
 
-from nori_dyn.errors import FileFormatError, MissingExtraError
+from nori_dyn.errors import FileFormatError
+from nori_dyn.io.extras import needed
 from nori_dyn.logs.formats.arrays import TEXT, ArraySeries, ArraySource, object_of
 from nori_dyn.logs.formats.numpy_files import ABOUT, about, read_about
 from nori_dyn.logs.formats.source import LogSource, refusing
@@ -52,8 +52,7 @@ def open_mat(path: Path) -> LogSource:
         head = file.read(520)
     if not head.startswith(b"MATLAB 7.3") and b"\x89HDF" not in (head[:4], head[512:516]):
         return Mat5Source(path)
-    if util.find_spec("h5py") is None:
-        raise MissingExtraError(f"{path}: reading files of MATLAB 7.3", "logs")
+    needed(f"{path}: reading files of MATLAB 7.3", "logs", "h5py")
     from nori_dyn.logs.formats.hdf5 import Mat73Source
 
     return Mat73Source(path)
@@ -87,8 +86,6 @@ class MatWriter(Writer):
 
     That format has variables of 2 GB at most, and is written whole.
     """
-
-    source: ClassVar[Callable[[Path], LogSource]] = Mat5Source
 
     def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)

@@ -6,11 +6,11 @@ import json
 import struct
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from mcap.data_stream import ReadDataStream
@@ -24,7 +24,7 @@ from mcap.writer import CompressionType
 from mcap.writer import Writer as McapFile
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.logs.formats.source import LogSource, refusing
+from nori_dyn.logs.formats.source import refusing
 from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages.kinds import MalformedMessage, parsed_types, typestore_of
 from nori_dyn.logs.messages.topic import Topic
@@ -167,8 +167,6 @@ def _topic(channel: Channel, definition: Definition | None) -> Topic:
 
 class McapWriter(MessageWriter):
     """Estimates as messages of ROS 2 in an MCAP file, compressed by LZ4; its metadata holds those of the estimates."""
-
-    source: ClassVar[Callable[[Path], LogSource]] = McapSource
 
     def _open(self, topics: Sequence[tuple[str, str]]) -> None:
         self._raw = self.path.open("wb")

@@ -9,14 +9,14 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
-from nori_dyn.logs.formats.source import LogSource, refusing
+from nori_dyn.logs.formats.source import refusing
 from nori_dyn.logs.formats.writer import FileSchema, Writer, with_time
 from nori_dyn.typing import Array, Floats
 
@@ -135,8 +135,6 @@ class NpzWriter(Writer):
 
     The numbers wait in files of no name beside it until all of them are there, as an NPZ says first how many there are.
     """
-
-    source: ClassVar[type[LogSource]] = NpzSource
 
     def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)

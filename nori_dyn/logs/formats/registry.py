@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module, util
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from nori_dyn.errors import FileFormatError, MissingExtraError
+from nori_dyn.errors import FileFormatError
+from nori_dyn.io.extras import needed
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.formats.writer import Writer
@@ -152,7 +153,6 @@ def _listed(formats: tuple[Format, ...]) -> str:
 
 
 def _loaded(found: Format, name: str) -> Any:
-    for library in found.needs:
-        if util.find_spec(library) is None:
-            raise MissingExtraError(f"reading and writing {found.name}", EXTRA)
+    if found.needs:
+        needed(f"reading and writing {found.name}", EXTRA, *found.needs)
     return getattr(import_module(f"nori_dyn.logs.formats.{found.module}"), name)

@@ -76,7 +76,6 @@ class LogSource(ABC):
         metadata: what the file says of itself.
         refused: what it holds that is not read, such as a topic, and why.
         rate: how many samples a second [Hz] a single number of the file says, by its name; None if there is none.
-        reading: what a progress bar says of the way: "rows", "messages".
     """
 
     path: Path

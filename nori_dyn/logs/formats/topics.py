@@ -54,8 +54,6 @@ class MessageSource(LogSource):
     A format opens the file, tells its topics to `_tell`, and yields messages.
     """
 
-    reading = "messages"
-
     @abstractmethod
     def messages(self, topics: Iterable[str]) -> Iterator[Recorded]:
         """Yield the messages of some topics, as they stand in the file.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
-from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.typing import Floats
 
 TIME = "t"
@@ -87,12 +86,7 @@ class Writer(ABC):
     Args:
         path: the file.
         schema: what it holds.
-
-    Attributes:
-        source: what reads such files.
     """
-
-    source: ClassVar[Callable[[Path], LogSource]]
 
     def __init__(self, path: Path, schema: FileSchema) -> None:
         self.path, self.schema = path, schema

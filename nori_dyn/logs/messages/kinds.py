@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from nori_dyn.errors import MissingExtraError
+from nori_dyn.io.extras import needed
 
 Encoding: TypeAlias = Literal["cdr", "ros1"]
 """How messages of ROS 2 and of ROS 1 stand in bytes."""
@@ -90,8 +90,7 @@ def typestore_of(encoding: Encoding) -> Any:
     Raises:
         MissingExtraError: rosbags is not installed.
     """
-    try:
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError:
-        raise MissingExtraError("messages of ROS", "logs") from None
+    needed("messages of ROS", "logs", "rosbags")
+    from rosbags.typesys import Stores, get_typestore
+
     return get_typestore(Stores.ROS1_NOETIC if encoding == "ros1" else Stores.ROS2_JAZZY)
