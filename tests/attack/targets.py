@@ -293,7 +293,7 @@ def use_log(path: Path) -> object:
     with contextlib.suppress(nd.errors.NoriError):
         configurations_in(path, arm_system())
     with contextlib.suppress(nd.errors.NoriError):
-        samples_in(path, arm_system(), SavitzkyGolay(5, 0.1))
+        samples_in(path, arm_system(), SavitzkyGolay(5, dt=0.1))
     log = samples_in(path, arm_system())
     with np.errstate(all="ignore"):
         estimate = arm_solver().solve_batch(log.q, log.qd, log.y)

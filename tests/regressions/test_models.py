@@ -99,7 +99,7 @@ def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_pat
     system = nd.System(tree, sensor_set(*renamed, UNLOADED))
     t = 0.01 * np.arange(20)
     np.savez(tmp_path / "log.npz", q=np.zeros((20, 2)), qd=np.column_stack([3 * t, 5 * t]))
-    window = SavitzkyGolay(7, 0.01)
+    window = SavitzkyGolay(7, dt=0.01)
     counts = LogCounts()
     log = samples_in(tmp_path / "log.npz", system, window, counts=counts)
     np.testing.assert_allclose(log.y, np.tile([3.0, 5.0], (20, 1)), rtol=1e-9)

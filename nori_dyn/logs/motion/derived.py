@@ -56,7 +56,7 @@ class DerivedMotion:
         own = [record.places[name] - record.qd.start for name in self.velocities]
         if own:
             joints = tuple(i for i, at in enumerate(tree.v_slices) if at.start in own and at.stop > at.start)
-            yield _Differentiated(np.array(own), joints, by.on_positions())
+            yield _Differentiated(np.array(own), joints, replace(by, of_positions=True))
         others = np.setdiff1d(np.arange(tree.nv), own)
         if self._readings and len(others):
             yield _Differentiated(others, None, by)

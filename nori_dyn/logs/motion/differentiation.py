@@ -13,7 +13,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.logs.formats.source import BLOCK
-from nori_dyn.logs.motion.joint_filter import even_step, filtered, smoothed
+from nori_dyn.logs.motion.joint_filter import even_step, joint_states
 from nori_dyn.logs.motion.joint_model import JointModel, JointNoise
 from nori_dyn.logs.motion.joint_noise import likeliest, stretches
 from nori_dyn.typing import Booleans, Floats
@@ -67,6 +67,7 @@ class MotionDerivatives:
     qd: Floats | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Differentiator(ABC):
     """Derives what a log lacks of the motion of its joints.
 
@@ -76,27 +77,25 @@ class Differentiator(ABC):
         of_positions: whether positions are differentiated; otherwise velocities.
     """
 
-    dt: float | None
-    makes_velocities: bool
-    of_positions: bool
-
-    @abstractmethod
-    def on_positions(self) -> Differentiator:
-        """The same, of positions."""
+    dt: float | None = None
+    makes_velocities: bool = True
+    of_positions: bool = False
 
     @property
     @abstractmethod
     def window(self) -> int:
         """The samples that an acceleration is made of, half of them before it and half of them after."""
 
+    @abstractmethod
     def fitted(self, read: Callable[[], tuple[Floats, Floats, float]]) -> Differentiator:
         """A copy with the parameters that it learns from the log.
 
         Args:
             read: reads times (N,) and velocities, or positions, (N, n) of the log, and the time between samples.
+
+        Raises:
+            InputError: too few samples.
         """
-        del read
-        return self
 
     @abstractmethod
     def derivatives(self, t: Floats | None, read: Floats, dt: float) -> MotionDerivatives:
@@ -128,7 +127,6 @@ class SavitzkyGolay(Differentiator):
 
     Attributes:
         window: its length in samples.
-        dt, makes_velocities, of_positions: as of any.
         degree: of the polynomial.
         noise: variance of the differences by noise (n,) [rad^2/s^4]; None where nothing was learned of it.
 
@@ -137,19 +135,12 @@ class SavitzkyGolay(Differentiator):
     """
 
     window: int
-    dt: float | None = None
-    makes_velocities: bool = True
-    of_positions: bool = False
     degree: int = ORDER
     noise: Floats | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.window < (least := self.degree + 1 | 1):
             raise InputError(f"the window must be at least {least} samples, not {self.window}.")
-        _check_dt(self.dt)
-
-    def on_positions(self) -> SavitzkyGolay:
-        return replace(self, of_positions=True)
 
     def fitted(self, read: Callable[[], tuple[Floats, Floats, float]]) -> SavitzkyGolay:
         """A copy that knows the noise of velocities, where these are differentiated."""
@@ -237,25 +228,13 @@ class KalmanDifferentiator(Differentiator):
 
     Attributes:
         way: "kalman" for the readings so far, "smoother" for all.
-        dt, makes_velocities, of_positions: as of any.
         noise: that of the joints; found from the log when None.
         step: the usual time between samples of the log [s]; found from it when None.
     """
 
     way: DifferentiationMethod
-    dt: float | None = None
     noise: JointNoise | None = None
     step: float | None = None
-    makes_velocities: bool = True
-    of_positions: bool = False
-
-    def __post_init__(self) -> None:
-        if self.way not in METHODS:
-            raise InputError(
-                f"accelerations cannot be derived by '{self.way}'. Known: a window in samples, such as 51, or "
-                f"{_listed(METHODS)}."
-            )
-        _check_dt(self.dt)
 
     @property
     def window(self) -> int:
@@ -263,15 +242,8 @@ class KalmanDifferentiator(Differentiator):
         memory = self._model.settled.memory if self.noise is not None and self.step is not None else BLOCK
         return 2 * int(min(memory, BLOCK)) + 1
 
-    def on_positions(self) -> KalmanDifferentiator:
-        return replace(self, of_positions=True)
-
     def fitted(self, read: Callable[[], tuple[Floats, Floats, float]]) -> KalmanDifferentiator:
-        """A copy with the maximum-likelihood noise of what is read of the log.
-
-        Raises:
-            InputError: too few samples.
-        """
+        """A copy with the maximum-likelihood noise of what is read of the log."""
         if self.noise is not None and self.step is not None:
             return self
         t, values, step = read()
@@ -293,10 +265,10 @@ class KalmanDifferentiator(Differentiator):
         x, sigma = np.full((*read.shape, 2), np.nan), np.full((*read.shape, 2), np.nan)
         goes_on = np.diff(times) >= 0
         edges = [0, *(np.flatnonzero(~goes_on) + 1).tolist(), len(read)]
-        run = filtered if self.way == "kalman" else smoothed
         for start, stop in pairwise(edges):
-            found = run(self.noise, times[start:stop], read[start:stop, :, None], self.step)
-            x[start:stop], sigma[start:stop] = found.x[..., self._rates], found.sigma[..., self._rates]
+            part = times[start:stop], read[start:stop, :, None]
+            found, deviations = joint_states(self.noise, *part, self.step, smooth=self.way == "smoother")
+            x[start:stop], sigma[start:stop] = found[..., self._rates], deviations[..., self._rates]
         sigma, usual = (
             np.maximum(each, FINEST) for each in (sigma, self._model.deviations[:, self._rates].max(axis=0))
         )
@@ -334,30 +306,23 @@ def differentiator(differentiate: Differentiate, dt: float | None = None) -> Dif
         dt: time between samples [s]; that of the log's times when None.
 
     Raises:
-        InputError: no such way, or a window that is too short or even.
+        InputError: no such way, a window that is too short or even, or a time that is not positive.
     """
     if differentiate is None:
         return None
-    if isinstance(differentiate, str):
-        way: DifferentiationMethod = "smoother" if differentiate == AUTO else differentiate
-        return KalmanDifferentiator(way, dt, makes_velocities=differentiate != AUTO)
-    if differentiate % 2 == 0:
-        raise InputError(f"the window must be odd, so that a sample is in its middle, not {differentiate} samples.")
-    return SavitzkyGolay(differentiate, dt)
-
-
-def _check_dt(dt: float | None) -> None:
-    """Check a time between samples.
-
-    Raises:
-        InputError: it is not positive.
-    """
     if dt is not None and not 0 < dt < np.inf:
         raise InputError(f"the time between samples must be positive, not {dt} s.")
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return " or ".join(f"'{name}'" for name in names)
+    if isinstance(differentiate, str):
+        way: DifferentiationMethod = "smoother" if differentiate == AUTO else differentiate
+        if way not in METHODS:
+            known = " or ".join(f"'{name}'" for name in METHODS)
+            raise InputError(
+                f"accelerations cannot be derived by '{way}'. Known: a window in samples, such as 51, or {known}."
+            )
+        return KalmanDifferentiator(way, dt=dt, makes_velocities=differentiate != AUTO)
+    if differentiate % 2 == 0:
+        raise InputError(f"the window must be odd, so that a sample is in its middle, not {differentiate} samples.")
+    return SavitzkyGolay(differentiate, dt=dt)
 
 
 def _range(values: Floats) -> str:

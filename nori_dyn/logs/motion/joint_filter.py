@@ -5,8 +5,6 @@ Where samples follow each other evenly the gain settles; from then on it is kept
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from nori_dyn.filtering.square_root import SquareRootInformation
@@ -27,19 +25,6 @@ EVEN = 1e-3
 
 STEPS = 1024
 """Samples of which the steps are kept until what the smoother needs is made of them, at most."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JointStates:
-    """States of joints over samples, and their standard deviations, in SI.
-
-    Attributes:
-        x: positions, velocities, accelerations, jerks (N, n, 4), or without positions (N, n, 3) where none is read.
-        sigma: their standard deviations, of the same shape.
-    """
-
-    x: Floats
-    sigma: Floats
 
 
 class JointFilter:
@@ -164,11 +149,6 @@ class _FilterPass:
                 after = (gain @ after[..., None])[..., 0] + offset
                 P = gain @ P @ gain.swapaxes(1, 2) + spread
 
-    @property
-    def motion(self) -> JointStates:
-        """The motion in units of SI."""
-        return JointStates(self.x * self.model.units, self.sigma * self.model.units)
-
 
 def even_step(t: Floats, dt: float) -> float:
     """Nominal time between samples [s] at times (N,): the mean of those that are equal but for rounding.
@@ -182,20 +162,21 @@ def even_step(t: Floats, dt: float) -> float:
     return float(near.mean()) if len(near) else dt
 
 
-def filtered(noise: JointNoise, t: Floats, y: Floats, dt: float) -> JointStates:
-    """Filtered states at each sample, by the samples so far.
+def joint_states(noise: JointNoise, t: Floats, y: Floats, dt: float, smooth: bool) -> tuple[Floats, Floats]:
+    """States of joints at each sample and their standard deviations, in SI.
 
     Args:
         noise: how restless joints are, and how noisy what is read.
         t: times (N,) [s], none before the one before.
         y: readings (N, n, p), of positions, of velocities, or of both in this order; nan where there is none.
         dt: the usual time between samples [s].
+        smooth: whether all samples tell them, and not those so far only.
+
+    Returns:
+        Positions, velocities, accelerations, jerks (N, n, 4), or without positions (N, n, 3) where none is read; and
+        their deviations, of the same shape.
     """
-    return _FilterPass(noise, t, y, dt).motion
-
-
-def smoothed(noise: JointNoise, t: Floats, y: Floats, dt: float) -> JointStates:
-    """Smoothed states at each sample, by all samples; for the arguments see `filtered`."""
     run = _FilterPass(noise, t, y, dt)
-    run.smooth()
-    return run.motion
+    if smooth:
+        run.smooth()
+    return run.x * run.model.units, run.sigma * run.model.units

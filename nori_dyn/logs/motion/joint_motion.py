@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from nori_dyn.algebra.arrays import numeric
 from nori_dyn.errors import InputError
 from nori_dyn.logs.clock import median_step
-from nori_dyn.logs.motion.joint_filter import even_step, filtered, smoothed
+from nori_dyn.logs.motion.joint_filter import even_step, joint_states
 from nori_dyn.logs.motion.joint_model import JointNoise, check_positive
 from nori_dyn.logs.motion.joint_noise import likeliest, stretches
 from nori_dyn.typing import Floats
@@ -108,8 +108,7 @@ def joint_motion(
         noise = likeliest(stretches(times, y, dt), dt, first, each["jerk"], sigmas)
     else:
         noise = JointNoise(each["jerk"], each["sigma_q"], each["sigma_qd"])
-    found = (filtered if causal else smoothed)(noise, times, y, dt)
-    x, sigma = (np.moveaxis(value, 2, 0) for value in (found.x, found.sigma))
+    x, sigma = (np.moveaxis(value, 2, 0) for value in joint_states(noise, times, y, dt, smooth=not causal))
     q_and_sigma = (None, None) if first else (x[0], sigma[0])
     return JointMotion(
         times, q_and_sigma[0], x[1 - first], x[2 - first], q_and_sigma[1], sigma[1 - first], sigma[2 - first], noise

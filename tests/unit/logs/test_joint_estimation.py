@@ -40,7 +40,7 @@ def log(tmp_path):
 
 def test_what_users_say():
     assert differentiator(None) is None
-    assert differentiator(51, 0.1) == SavitzkyGolay(51, 0.1)
+    assert differentiator(51, 0.1) == SavitzkyGolay(51, dt=0.1)
     assert differentiator("smoother", 0.1).way == "smoother"
     assert differentiator("auto", 0.1).way == "smoother"
     said = r"by 'kalmann'\. Known: a window in samples, such as 51, or 'kalman' or 'smoot"

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError
-from nori_dyn.logs.motion.joint_filter import JointFilter, filtered, smoothed
+from nori_dyn.logs.motion.joint_filter import JointFilter, joint_states
 from nori_dyn.logs.motion.joint_model import BEFORE, JointModel, JointNoise, covariance, linear_recursion
 
 READ = {"positions": (0,), "velocities": (1,), "both": (0, 1)}
@@ -86,12 +86,12 @@ def test_filter_and_smoother_are_those_of_the_textbook(read):
     noise = JointNoise(np.full(2, float(jerk)), *own)
     with mp.workdps(50):
         expected = textbook(t, y, READ[read], jerk, sigmas)
-    for run, (means, deviations) in zip((filtered, smoothed), expected, strict=True):
-        found = run(noise, t, np.stack([y, y], axis=1), 0.1)
+    for smooth, (means, deviations) in enumerate(expected):
+        x, sigma = joint_states(noise, t, np.stack([y, y], axis=1), 0.1, bool(smooth))
         for joint in range(2):
-            np.testing.assert_allclose(found.sigma[:, joint], deviations, rtol=1e-8)
-            assert np.abs((found.x[:, joint] - means) / deviations).max() < 1e-8
-    assert np.isclose(found.sigma[1:], found.sigma[:-1], rtol=1e-12, atol=0).all(axis=(1, 2)).any()
+            np.testing.assert_allclose(sigma[:, joint], deviations, rtol=1e-8)
+            assert np.abs((x[:, joint] - means) / deviations).max() < 1e-8
+    assert np.isclose(sigma[1:], sigma[:-1], rtol=1e-12, atol=0).all(axis=(1, 2)).any()
 
 
 def simulated(rng, n, dt, jerks):
