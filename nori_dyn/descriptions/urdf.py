@@ -9,7 +9,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,9 +29,6 @@ from nori_dyn.model.tree import GRAVITY, KinematicTree
 
 NO_SPEED, NO_EFFORT = 100.0, 1e4
 """Likewise a largest speed [rad/s or m/s], and a largest torque or force [N m or N]."""
-
-ZEROS = frozenset(("0", "0.0", "0."))
-"""How no friction is written."""
 
 
 def load_urdf(
@@ -132,13 +129,13 @@ def load_urdf(
         own: list[Component] = []
         if mimic == "coupled":
             own += couplings(robot, moving, still)
-        rubbing = [joint for joint in robot.joints if joint.name in moving and {joint.damping, joint.friction} - ZEROS]
+        rubbing = [joint for joint in robot.joints if joint.name in moving and joint.rubs]
         if takes:
             turning = [one for one in transmissions(robot) if one.joint in moving]
             geared = [one.joint for one in turning if one.inertia is None]
             more = [f"transmissions without a rotor inertia left out: {', '.join(geared)}"] if geared else []
         else:
-            unmarked = [joint for joint in rubbing if components is False or not joint.is_identified]
+            unmarked = [joint for joint in rubbing if components is False or not _is_identified(joint)]
             rubbing = [joint for joint in rubbing if joint not in unmarked]
             identified = () if components is False else transmissions(robot, identified=True)
             turning = [one for one in identified if one.joint in moving]
@@ -148,7 +145,8 @@ def load_urdf(
             ]
             if marked:
                 more.append(f"{' and '.join(marked)} included, since identified: components=False leaves them out")
-        own += [*frictions(rubbing), *rotors(turning)]
+        own += joint_components((joint.name, Friction, _coefficients(joint)) for joint in rubbing)
+        own += [Rotor(joints=t.joint, inertia=t.inertia, gear=t.gear) for t in turning if t.inertia is not None]
         drives = {joint.name: _drive(joint) for joint in robot.joints if joint.name in moving}
         tree = tree.replace(notes=(*tree.notes, *more), drives=drives)
     tree = with_components(tree, own, components, frozen)
@@ -163,12 +161,12 @@ def load_urdf(
 
 def _drive(joint: UrdfJoint) -> DriveLimits:
     """Limits of the drive of a joint; zero, huge or invalid numbers are no limits."""
-    return DriveLimits(_at_most(joint.velocity, NO_SPEED), _at_most(joint.effort, NO_EFFORT))
-
-
-def _at_most(text: str, none: float) -> float:
-    limit = math.inf if not_numbers(text, 1) else float(text)
-    return limit if 0 < limit < none else math.inf
+    found = []
+    for attribute, none in (("velocity", NO_SPEED), ("effort", NO_EFFORT)):
+        text = joint.printed("limit", attribute)
+        limit = math.inf if not_numbers(text, 1) else float(text)
+        found.append(limit if 0 < limit < none else math.inf)
+    return DriveLimits(*found)
 
 
 def _notes(
@@ -212,24 +210,23 @@ class Transmission:
     inertia: float | None
 
 
-def frictions(joints: Iterable[UrdfJoint]) -> Iterator[Component]:
-    """Yield the friction of joints.
-
-    Raises:
-        FileFormatError: a number that is none.
-        ModelError: a negative number.
-    """
-    return joint_components((joint.name, Friction, _coefficients(joint)) for joint in joints)
+def _is_identified(joint: UrdfJoint) -> bool:
+    return joint.printed("dynamics", IDENTIFIED) == YES
 
 
 def _coefficients(joint: UrdfJoint) -> dict[str, float]:
+    """Coefficients of the friction of a joint.
+
+    Raises:
+        FileFormatError: a number that is none.
+    """
     found = {"viscous": _value(joint, "damping"), "coulomb": _value(joint, "friction")}
-    is_wide = joint.is_identified and joint.width and found["coulomb"]
+    is_wide = _is_identified(joint) and joint.printed("dynamics", "width", "") and found["coulomb"]
     return {**found, "width": _value(joint, "width")} if is_wide else found
 
 
-def _value(joint: UrdfJoint, what: Literal["damping", "friction", "width"]) -> float:
-    text: str = getattr(joint, what)
+def _value(joint: UrdfJoint, what: str) -> float:
+    text = joint.printed("dynamics", what)
     problem = not_numbers(text, 1)
     if problem:
         raise FileFormatError(f"joint '{joint.name}': its <dynamics> has {what}='{text}': {problem}.")
@@ -258,13 +255,6 @@ def couplings(robot: UrdfRobot, moving: Collection[str], locked: Mapping[str, fl
         yield Coupling.model_validate({"joint": joint.name, "of": of, "offset": offset})
 
 
-def rotors(found_in: Iterable[Transmission]) -> Iterator[Rotor]:
-    """Yield the rotors of transmissions that tell their inertia."""
-    for found in found_in:
-        if found.inertia is not None:
-            yield Rotor(joints=found.joint, inertia=found.inertia, gear=found.gear)
-
-
 def transmissions(robot: UrdfRobot, identified: bool = False) -> Iterator[Transmission]:
     """Yield the transmissions of a URDF that are of one joint each, in the order of the file.
 
@@ -281,17 +271,13 @@ def transmissions(robot: UrdfRobot, identified: bool = False) -> Iterator[Transm
     path = robot.path
     for element in robot.root.findall("transmission"):
         joint = transmitted(element)
-        if not joint or (identified and not _is_identified(element)):
+        place = first_of(element, ROTOR)
+        if not joint or (identified and (place is None or place.get(IDENTIFIED) != YES)):
             continue  # a differential says what it couples in a way of its own
-        gear, inertia = _number(path, element, GEAR), _number(path, element, ROTOR)
+        gear, inertia = (_number(path, one) for one in (first_of(element, GEAR), place))
         if inertia is not None and inertia < 0:
             raise FileFormatError(f"{where(path, element)}: a rotor's inertia of {inertia:g}: it cannot be negative.")
         yield Transmission(joint, 1.0 if gear is None else gear, inertia)
-
-
-def _is_identified(transmission: Element) -> bool:
-    place = first_of(transmission, ROTOR)
-    return place is not None and place.get(IDENTIFIED) == YES
 
 
 def transmitted(transmission: Any) -> str:
@@ -306,9 +292,8 @@ def first_of(element: Any, tags: tuple[str, ...]) -> Any:
     return next(found, None)
 
 
-def _number(path: str | os.PathLike[str], transmission: Element, tags: tuple[str, ...]) -> float | None:
-    """Number in the first descendant with one of some names, or None."""
-    element = first_of(transmission, tags)
+def _number(path: str | os.PathLike[str], element: Element | None) -> float | None:
+    """Number in an element, or None without one."""
     if element is None:
         return None
     text = element.get("value") or (element.text or "").strip()

@@ -18,7 +18,7 @@ from nori_dyn.descriptions.corrections import (
     notes_on_left_out,
     widths_by_joint,
 )
-from nori_dyn.descriptions.urdf import ROTOR, ZEROS, Transmission, first_of, transmissions, transmitted
+from nori_dyn.descriptions.urdf import ROTOR, Transmission, first_of, transmissions, transmitted
 from nori_dyn.descriptions.urdf_document import IDENTIFIED, YES, UrdfRobot, read_urdf
 from nori_dyn.io.xml_text import LEVEL, XmlElement, XmlText, numbers
 from nori_dyn.model.cleaning import Cleaner
@@ -121,7 +121,7 @@ def _write_friction(text: XmlText, tree: KinematicTree, robot: UrdfRobot) -> lis
             given = f'damping="{numbers(now["viscous"])}" friction="{numbers(now["coulomb"])}"{wide}'
             text.add(element, [f'<dynamics {given} {IDENTIFIED}="{YES}"/>'])
     names = [joint.name for joint in robot.joints]
-    rubbing = [joint.name for joint in robot.joints if {joint.damping, joint.friction} - ZEROS]
+    rubbing = [joint.name for joint in robot.joints if joint.rubs]
     several = [name for name, found in widths_by_joint(tree).items() if len(found) > 1]
     return [
         *notes_on_curves(tree, "a URDF"),

@@ -29,6 +29,9 @@ IDENTIFIED, YES = "identified", "true"
 No other program minds it. Where it stands they are taken in without being asked for.
 """
 
+ZEROS = frozenset(("0", "0.0", "0."))
+"""How no friction is written."""
+
 # element -> attribute -> how many numbers, and whether it must be there
 ORIGIN = {"xyz": (3, False), "rpy": (3, False)}
 _INERTIAL = {
@@ -73,29 +76,28 @@ class UrdfJoint:
         data: what the tree is made of.
         type: its type.
         mimic: what it follows; None for one of its own.
-        damping: viscous friction [N m s/rad or N s/m] as printed, not checked here: few want it.
-        friction: Coulomb friction [N m or N], likewise.
-        velocity: the largest speed [rad/s or m/s], likewise.
-        effort: the largest torque or force [N m or N], likewise.
-        width: velocity over which Coulomb friction changes its sign [rad/s or m/s], likewise; empty if the file has
-            none, as but for identified friction.
-        is_identified: whether the file says that the friction was identified, see `IDENTIFIED`.
+        element: the element, from which drives and friction are read: few want them.
     """
 
     data: JointData
     type: str
     mimic: UrdfMimic | None
-    damping: str = "0"
-    friction: str = "0"
-    velocity: str = "0"
-    effort: str = "0"
-    width: str = ""
-    is_identified: bool = False
+    element: Element
 
     @property
     def name(self) -> str:
         """Its name."""
         return self.data.name
+
+    def printed(self, tag: str, attribute: str, default: str = "0") -> str:
+        """An attribute of a child as printed, not checked; the default where there is none."""
+        child = self.element.find(tag)
+        return default if child is None else str(child.get(attribute, default))
+
+    @property
+    def rubs(self) -> bool:
+        """Whether the file has friction of it."""
+        return bool({self.printed("dynamics", "damping"), self.printed("dynamics", "friction")} - ZEROS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,13 +165,9 @@ def _joint(path: str | os.PathLike[str], element: Element, cleaner: Cleaner) -> 
     texts = numbers_of(path, element, _JOINT, f"joint '{name}': its")
     ends = _end(path, element, name, "parent"), _end(path, element, name, "child")
     leader = _named(path, element, name, "mimic", "joint")
-    dynamics, limit = element.find("dynamics"), element.find("limit")
 
     def number(tag: str, attribute: str, default: float) -> float:
         return float(texts[tag].get(attribute, [default])[0])
-
-    def printed(of: Element | None, attribute: str, default: str = "0") -> str:
-        return default if of is None else str(of.get(attribute, default))
 
     r, R = _origin(texts["origin"], cleaner)
     limits = number("limit", "lower", -math.inf), number("limit", "upper", math.inf)
@@ -181,12 +179,7 @@ def _joint(path: str | os.PathLike[str], element: Element, cleaner: Cleaner) -> 
         mimic=None
         if leader is None
         else UrdfMimic(leader, number("mimic", "multiplier", 1.0), number("mimic", "offset", 0.0)),
-        damping=printed(dynamics, "damping"),
-        friction=printed(dynamics, "friction"),
-        velocity=printed(limit, "velocity"),
-        effort=printed(limit, "effort"),
-        width=printed(dynamics, "width", ""),
-        is_identified=printed(dynamics, IDENTIFIED) == YES,
+        element=element,
     )
 
 
