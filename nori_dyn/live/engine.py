@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -59,40 +59,28 @@ class LiveEstimate(NamedTuple):
     judged: Diagnosis | Tracked | None = None
 
 
-class Estimator(Protocol):
-    """What estimates one sample after the other."""
+Estimator: TypeAlias = Callable[[float, Floats, Floats, Floats, Booleans | None], LiveEstimate | None]
+"""Estimates with a sample: its time t [s], q (nq,), qd (nv,), the readings y of all contact states (ny,), nan where
+there is none, and which contacts are closed (n_contacts,), None where nobody tells.
 
-    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> LiveEstimate | None:
-        """Estimate with a sample; None where it is of an earlier one, and there is none yet.
-
-        Args:
-            t: the time of the sample [s].
-            q: configuration (nq,).
-            qd: velocity (nv,).
-            y: readings of all contact states (ny,); nan where there is none.
-            contacts: which contacts are closed (n_contacts,); None where nobody tells.
-
-        Raises:
-            InputError: the sample is refused.
-            SingularSystemError: it has no unique solution.
-        """
+None where the estimate would be of an earlier sample, and there is none yet. A sample that is refused raises
+`InputError`, one without a unique solution `SingularSystemError`.
+"""
 
 
-class SolverEstimator:
-    """Estimates each sample by itself.
+def by_itself(solve: Callable[..., Estimate | Diagnosis], has_contacts: bool) -> Estimator:
+    """What estimates each sample by itself.
 
     Args:
         solve: a solver's `solve`, a monitor's `check`, or that of a solver of contact states.
         has_contacts: whether it takes contacts.
     """
 
-    def __init__(self, solve: Callable[..., Estimate | Diagnosis], has_contacts: bool) -> None:
-        self._solve, self._has_contacts = solve, has_contacts
-
-    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> LiveEstimate:
-        given = (q, qd, y, contacts) if self._has_contacts else (q, qd, y)
-        found = self._solve(*given, missing="drop")
+    def estimate(t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> LiveEstimate:
+        found = solve(q, qd, y, *((contacts,) if has_contacts else ()), missing="drop")
         return LiveEstimate(t, found.estimate, found) if isinstance(found, Diagnosis) else LiveEstimate(t, found)
+
+    return estimate
 
 
 class TrackerEstimator:
@@ -189,12 +177,12 @@ def prepared(plans: Plan, options: RunOptions, lag: int = 0) -> Solving:
             solver = plans.solver(options.backend)
             assert isinstance(solver, SwitchingSolver)
             solver.prepare(None if closed is None else [closed])  # no message waits for a compiler
-            return Solving(systems, plans.contact_names, closed, SolverEstimator(solver.solve, True))
+            return Solving(systems, plans.contact_names, closed, by_itself(solver.solve, True))
         one = plans.states.first
         judge = one.monitor(options.backend) if options.monitor else None
         only = one.solver(options.backend) if judge is None else judge.solver
         only.prepare()
-        return Solving(systems, (), None, SolverEstimator(only.solve if judge is None else judge.check, False))
+        return Solving(systems, (), None, by_itself(only.solve if judge is None else judge.check, False))
     tracker: Tracker[Any] = Tracker(plans, USUAL, lag, options.hypotheses, options.backend)
     given, recognised = (plans.contact_names, ()) if options.hypotheses is None else ((), plans.contact_names)
     names = [f"{CONTACT}{name}" for name in recognised]
@@ -298,12 +286,17 @@ class Engine:
         if not np.isfinite(motion).all():
             raise LeftOut("q or qd is not known", _at(record.names, ~np.isfinite(motion)))
         if self.derivative is not None:
-            self._differentiate(t, qd, values, period)
+            made = self.derivative.add(t, qd, period)
+            if made is None:
+                raise LeftOut("velocities are collected to differentiate them", "")
+            values[self._derived] = self._factors @ made
         if self._deflected is not None:
             values[self._deflected.places] = self._deflected.follow(np.array([t]), q[None])[0]
         contacts = None
         if record.contacts:
-            closed = values[record.closed] if self._closed is None else self._given(record)
+            closed = values[record.closed]
+            if self._closed is not None:
+                closed = np.array([float(name in self._closed) for name in record.contacts])
             contacts = closed == 1.0
             if not (contacts | (closed == 0.0)).all():
                 raise LeftOut("a contact is neither open nor closed", _at(record.contacts, ~contacts & (closed != 0.0)))
@@ -318,18 +311,6 @@ class Engine:
             raise LeftOut("the estimate is not finite", "")
         self.account.fell_back += bool(found.estimate.fell_back)
         return found
-
-    def _differentiate(self, t: float, qd: Floats, values: Floats, period: float) -> None:
-        """Write the accelerations that velocities make.
-
-        Raises:
-            LeftOut: there are too few as yet.
-        """
-        assert self.derivative is not None
-        derivative = self.derivative.add(t, qd, period)
-        if derivative is None:
-            raise LeftOut("velocities are collected to differentiate them", "")
-        values[self._derived] = self._factors @ derivative
 
     def _check_readings(self, y: Floats, contacts: Booleans | None) -> None:
         """Count the sensors whose readings (ny,) are of no use, and which the solver therefore leaves out.
@@ -351,10 +332,6 @@ class Engine:
         if system.is_weighted:
             for weight in np.flatnonzero(unusable(system, own)).tolist():
                 self.account.sensors[system.weight_names[weight]] += 1
-
-    def _given(self, record: SampleRecord) -> Floats:
-        """Which contacts are closed throughout."""
-        return np.array([float(name in (self._closed or ())) for name in record.contacts])
 
 
 def _at(names: Sequence[str], which: Booleans) -> str:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from nori_dyn.live.account import Account
 from nori_dyn.live.engine import LiveEstimate
 from nori_dyn.live.transport import Transport
 from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
-from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
+from nori_dyn.logs.formats.writer import SIGMA, Field
 from nori_dyn.logs.messages.estimates import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, EstimateTopic
 from nori_dyn.logs.messages.kinds import typestore_of
 from nori_dyn.logs.messages.topic import STAMP
@@ -62,7 +61,9 @@ class Publication:
         one = plans.states.first
         self._memory = not_estimated([each.variable for each in one.system.memory], one.outputs)
         self._recognised = recognised
-        self._schema = self._of(plans, monitor or bool(one.system.memory))
+        is_judged, more = monitor or bool(one.system.memory), (self._memory, recognised)
+        schema = schema_of(one.system, one.outputs, True, False, is_judged, metadata_of(plans), *more)
+        self._schema = replace(schema, fields=tuple(each for each in schema.fields if each.name != FELL_BACK))
         persisting = [f"{before}{v.name}" for before in ("", SIGMA) for v in self._memory if len(v.components) == 1]
         alike = [*persisting, *(name for name in recognised if name.startswith(COLLISION)), *TOUCH_POINT]
         messages = EstimateMessages(replace(self._schema, fields=_together(self._schema.fields, alike)))
@@ -75,13 +76,6 @@ class Publication:
         self._about, self._tell_about, self._diagnose = messages.about, send[ABOUT], send[DIAGNOSTICS]
         self._robot = self._schema.metadata["nori_dyn.robot"]
         diagnostics(Account(), Account(), self._robot)  # the first time takes longer
-
-    def _of(self, plans: Plan, is_judged: bool) -> FileSchema:
-        """Fields that are published of each sample."""
-        one = plans.states.first
-        more = self._memory, self._recognised
-        schema = schema_of(one.system, one.outputs, True, False, is_judged, metadata_of(plans), *more)
-        return replace(schema, fields=tuple(each for each in schema.fields if each.name != FELL_BACK))
 
     def publish(self, tick: LiveEstimate) -> None:
         """Publish an estimate."""
@@ -110,22 +104,20 @@ class Publication:
 def _together(fields: Sequence[Field], names: Collection[str]) -> tuple[Field, ...]:
     """Fields, those of some names that follow each other, of one kind, as one: "qd:j1", "qd:j2" as "qd"."""
     found: list[Field] = []
-    for key, group in groupby(fields, lambda each: _several(each.name) if each.name in names else each):
+
+    def together(each: Field) -> str | Field:  # what a number is called together with others like it
+        return (each.name.rpartition(":")[0] or each.name.rpartition(".")[0]) if each.name in names else each
+
+    for key, group in groupby(fields, together):
         own = list(group)
         if len(own) == 1 or not isinstance(key, str):
             found += own
             continue
-        labels, units, owners = ([x for each in own for x in part(each)] for part in (_LABELS, _UNITS, _OWNERS))
-        found.append(Field(key, (len(labels),), tuple(labels), tuple(units), own[0].kind, tuple(owners)))
+        labels, units, owners = (
+            tuple(x for each in own for x in getattr(each, part)) for part in ("labels", "units", "owners")
+        )
+        found.append(Field(key, (len(labels),), labels, units, own[0].kind, owners))
     return tuple(found)
-
-
-def _several(name: str) -> str:
-    """What a number is called together with others like it."""
-    return name.rpartition(":")[0] or name.rpartition(".")[0]
-
-
-_LABELS, _UNITS, _OWNERS = map(attrgetter, ("labels", "units", "owners"))
 
 
 class _TopicEncoder:

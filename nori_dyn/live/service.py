@@ -18,7 +18,7 @@ from nori_dyn.filtering.watched import Watched
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import LiveTopic
 from nori_dyn.live.differentiation import live_derivative
-from nori_dyn.live.engine import Engine, LiveEstimate, Solving, prepared, warm_up
+from nori_dyn.live.engine import Engine, LiveEstimate, prepared, warm_up
 from nori_dyn.live.publication import Publication
 from nori_dyn.live.state import State
 from nori_dyn.live.transport import LIMIT, Inbox, Message, Transport
@@ -125,9 +125,9 @@ class Service:
         tell: Callable[[str], None] = lambda line: None,
         watch: Callable[[Account, Account], None] = lambda period, total: None,
     ) -> None:
-        self._transport, self._settings, self._tell, self._watch = transport, settings, tell, watch
+        self._settings, self._tell, self._watch = settings, tell, watch
         live_derivative(settings.differentiate, 0)  # what cannot be is refused at once
-        self._solving: Solving = prepared(plans, settings.options, settings.lag)
+        self._solving = prepared(plans, settings.options, settings.lag)
         self._record = SampleRecord.of(self._solving.systems, self._solving.contacts)
         warm_up(self._solving, self._record)
         self.publication = Publication(
