@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -232,23 +232,22 @@ class FitOptions:
         sensors: nd.SensorSet | None,
         contacts: str | None,
         wanted: str,
+        still: Sequence[str],
         as_json: bool,
     ) -> tuple[Identification, nd.tools.LogMapping | None]:
-        """What is identified from logs, and the mapping of the first.
+        """What is identified from logs, and the mapping of the first; joints that stand still are asked about.
 
         Raises:
             BadParameter: contacts are given, and recognised.
             DoubtfulLogError: it is doubtful what the columns of a log are.
         """
-        from nori_dyn.logs.mapping.record import SampleRecord
-
         given, share = dict(map(_known, self.known or ())), _share(self.held_out)
-        record = SampleRecord.of_sensors(tree, sensors or nd.SensorSet.from_dict(USUAL))
+        record = _record(tree, sensors)
         way = how_differentiated(self.differentiate)
 
         def tied(log: Log) -> Log:
             nonlocal way
-            own, has_velocities = self._tied(log, record, as_json)
+            own, has_velocities = self._tied(log, record, still, as_json)
             way = way if has_velocities or way != "auto" else "smoother"
             return own
 
@@ -274,7 +273,7 @@ class FitOptions:
         )
         return found, first.mapping
 
-    def _tied(self, log: Log, record: SampleRecord, as_json: bool) -> tuple[Log, bool]:
+    def _tied(self, log: Log, record: SampleRecord, still: Sequence[str], as_json: bool) -> tuple[Log, bool]:
         """A log, tied by a draft where nothing says what its columns are, and whether it has velocities."""
         from nori_dyn.estimation.legged import legs_of
         from nori_dyn.estimation.preset_logs import drafted, questions_of, reasons_of
@@ -283,7 +282,7 @@ class FitOptions:
         if made is not None:
             legs = None if record.tree.joints[0].nq == 7 else legs_of(record.tree)
             doubts = {} if legs is None else {"": f"the robot has feet, {', '.join(legs.feet)}. {FIXED}"}
-            told_and_asked(log, reasons_of(made), questions_of(made, doubts), self.yes, as_json)
+            told_and_asked(log, reasons_of(made), questions_of(made, doubts, still), self.yes, as_json)
         return tied, made is None or not made.lacks_velocities
 
     def _recognised(self, log: Log, plan: Path) -> History:
@@ -393,11 +392,14 @@ def identify(
         raise typer.BadParameter("name a log, or find a motion to record by --excite.", param_hint="LOG...")
 
     fit.check(robot, out)
-    tree, wanted = model.load(robot), parameters or WANTED
+    wanted, first = parameters or WANTED, nd.read_log(_parted(logs)[0][2], fit.mapping)
+    tree, known, still = _loaded(model, robot, sensors, first)
+    if still:
+        model = replace(model, lock=[*(model.lock or ()), *still])
+        tree, known, _ = _loaded(model, robot, sensors, first)
     if fit.payload_frame is not None:
         tree.frame(fit.payload_frame)  # refused before the work
-    known = None if sensors is None else nd.load_sensors(sensors, robot, tree)
-    found, mapping = fit.found(logs, tree, known, contacts, wanted, as_json)
+    found, mapping = fit.found(logs, tree, known, contacts, wanted, still, as_json)
     written, notes, problems = fit.write(found, robot, out, mapping)
     loading = _loading(written, model)
     lines = [f"note: {note}" for note in notes]
@@ -417,13 +419,37 @@ def identify(
         raise typer.Exit(1)
 
 
+def _loaded(
+    model: RobotOptions, robot: str, sensors: str | None, log: Log
+) -> tuple[nd.KinematicTree, nd.SensorSet | None, tuple[str, ...]]:
+    """A robot, its sensors, and the joints that a log says nothing of, where a draft is to say what it holds."""
+    from nori_dyn.estimation.preset_logs import drafted
+
+    tree = model.load(robot)
+    known = None if sensors is None else nd.load_sensors(sensors, robot, tree)
+    _, made = drafted(log, _record(tree, known))
+    return tree, known, () if made is None else made.still
+
+
+def _record(tree: nd.KinematicTree, sensors: nd.SensorSet | None) -> SampleRecord:
+    """What is read of a log."""
+    from nori_dyn.logs.mapping.record import SampleRecord
+
+    return SampleRecord.of_sensors(tree, sensors or nd.SensorSet.from_dict(USUAL))
+
+
+def _parted(paths: Sequence[Path]) -> list[tuple[str, str, str]]:
+    """Robot, sign and log of each ROBOT=LOG; without the former where it is a log alone."""
+    return [("", "", str(path)) if path.exists() else str(path).partition("=") for path in paths]
+
+
 def _logs(paths: Sequence[Path], mapping: Path | None, tied: Callable[[Log], Log]) -> list[Log] | dict[str, list[Log]]:
     """Logs, or those of each robot by its name where they are named as ROBOT=LOG.
 
     Raises:
         BadParameter: some are named so, and others are not.
     """
-    parted = [("", "", str(path)) if path.exists() else str(path).partition("=") for path in paths]
+    parted = _parted(paths)
     if not any(sign for _, sign, _ in parted):
         return [tied(nd.read_log(path, mapping)) for path in paths]
     if not all(sign for _, sign, _ in parted):

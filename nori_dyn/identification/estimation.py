@@ -4,7 +4,7 @@
 
 Only the combinations beta are identifiable; beyond these the estimate is the one nearest to the prior, in the metric of
 L. The standard deviations sigma_r of readings are given, or found from the residuals, in turns. Rows with an unknown
-gain are linear about the last estimate: steps of Gauss and Newton.
+gain are linear about the last estimate: steps of Gauss and Newton, halved until they are no worse and gains positive.
 
 The prior of a link that the logs contradict is widened until it holds the estimate no more.
 
@@ -30,6 +30,12 @@ ROUNDS = 50
 
 SETTLED = 1e-6
 """Relative change of all standard deviations from which on they have settled."""
+
+HALVINGS = 30
+"""Most times that a step is halved: what is left moves no gain."""
+
+LEAST_GAIN = 0.5
+"""What a step leaves of a gain at the least: none changes its sign."""
 
 NO_BETTER = 1e-6
 """Least standard deviation of a residual, relative to what is read: simulated logs may have none at all."""
@@ -102,10 +108,11 @@ def _solution(logs: Sequence[Evidence], prior: ParameterPrior, sigma: Floats, is
     has_gains = any(column >= 0 for log in logs for column in log.gains)
     over = _over(logs, prior.values if has_gains else None)
     floor = _least_sigma(logs)
-    last = sigma
+    last, values = sigma, prior.values
     for count in range(1, ROUNDS + 1):
         R, z = _information(over, sigma)
-        values, root = _with_prior(R, z, prior)
+        proposed, root = _with_prior(R, z, prior)
+        values = _halved(logs, values, proposed, sigma, prior) if has_gains else proposed
         over = _over(logs, values) if has_gains else over
         found = _sigma_of_residuals(logs, over, values, root, sigma, floor)
         if (is_known and not has_gains) or np.all(np.abs(found - last) <= SETTLED * found) or count == ROUNDS:
@@ -117,6 +124,27 @@ def _solution(logs: Sequence[Evidence], prior: ParameterPrior, sigma: Floats, is
     covariance = covariance_of(logs, values, inverse, sigma, base, prior)
     checks = prior.checks(values, by_number, covariance)
     return Solution(values, covariance, by_number, sigma, R, z, prior, checks)
+
+
+def _halved(logs: Sequence[Evidence], last: Floats, proposed: Floats, sigma: Floats, prior: ParameterPrior) -> Floats:
+    """The estimate on the way to a proposed one that is no worse than the last."""
+    gains, most = _gains(logs, last), _cost(logs, last, sigma, prior)
+    for k in range(HALVINGS):
+        values: Floats = last + (proposed - last) / 2.0**k
+        if (_gains(logs, values) >= LEAST_GAIN * gains).all() and _cost(logs, values, sigma, prior) <= most:
+            return values
+    return last
+
+
+def _gains(logs: Sequence[Evidence], values: Floats) -> Floats:
+    """Gain of each row of each log."""
+    return np.array([[log.gain(k, values) for k in range(len(log.rows))] for log in logs])
+
+
+def _cost(logs: Sequence[Evidence], values: Floats, sigma: Floats, prior: ParameterPrior) -> float:
+    """What is minimised, with rows as they are."""
+    rows = ((m.R @ log.residual(k, values)) / sigma[k] for log in logs for k, m in enumerate(log.rows))
+    return float(sum(u @ u for u in rows) + np.sum((prior.L @ (values - prior.values)) ** 2))
 
 
 def _over(logs: Sequence[Evidence], values: Floats | None) -> list[list[Floats]]:

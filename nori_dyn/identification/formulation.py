@@ -61,6 +61,7 @@ class IdentifyOptions:
     has_curves: bool
     robots: tuple[str, ...] = ("",)
     own: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def tree(self) -> KinematicTree:
@@ -194,6 +195,11 @@ class Formulation:
     def row_names(self) -> tuple[str, ...]:
         """The rows of all contact states."""
         return row_names(self.regressions)
+
+    @cached_property
+    def readings(self) -> dict[str, str]:
+        """The readings that depend on forces, each with its unit."""
+        return force_readings_of(self.options.systems.values())
 
     @property
     def is_weighed_anew(self) -> bool:

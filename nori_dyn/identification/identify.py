@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,6 +33,7 @@ from nori_dyn.identification.moments import triangular
 from nori_dyn.identification.parameters import CURVE, OF_MOTION, Parameters, with_presliding
 from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.plausibility import (
+    constant_readings,
     contradicted_priors,
     delays,
     flat_curves,
@@ -41,17 +42,20 @@ from nori_dyn.identification.plausibility import (
     opposite_readings,
     still_joints,
     turned_signs,
+    unconnected_readings,
     unlikely_masses,
+    unread_torques,
     weak_motion,
 )
 from nori_dyn.identification.prior import ParameterPrior
-from nori_dyn.identification.regression import force_readings_of
 from nori_dyn.identification.significance import flat_joints, significant
 from nori_dyn.identification.stiction import stictions
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.motion.differentiation import Differentiate, differentiator
 from nori_dyn.logs.reading import SampleReader
+from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.joint_torque import JointTorque
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
@@ -217,6 +221,9 @@ def identify(
             still = still_joints(options.tree, moments)
             advice = "Give a log in which these joints move."
             formulation = formulation.without(OF_MOTION, still, "stood still all the time", advice)
+            constant = constant_readings(formulation.row_names, formulation.readings, moments)
+            advice = "Leave out of the mapping what is not measured, and give logs in which the rest changes."
+            formulation = formulation.without(("gain",), constant, "never changed", advice)
             advice = "Ask for other parameters, or let these joints turn back more often."
             formulation = formulation.without(CURVE, flat, "showed no Stribeck friction", advice)
             prior = formulation.prior(moments)
@@ -229,7 +236,7 @@ def identify(
                 solution = formulation.solution(weighted, prior)
             formulation, prior, solution, insignificant = significant(formulation, weighted, prior, solution)
             return _Estimation(
-                formulation, moments, weighted, validation, still, insignificant, prior, solution
+                formulation, moments, weighted, validation, still, constant, insignificant, prior, solution
             ), reader
 
         def settled(flat: Sequence[str] = ()) -> tuple[_Estimation, LogReader]:
@@ -259,6 +266,7 @@ class _Estimation:
         weighted: those that the estimate is from, where residuals that are far off may count less.
         validation: of other logs.
         still: the joints that stand still.
+        constant: the readings that never change.
         insignificant: the joints without harmonics that logs show.
         prior: the prior.
         solution: the estimate.
@@ -269,6 +277,7 @@ class _Estimation:
     weighted: Sequence[LogMoments]
     validation: Sequence[LogMoments]
     still: Sequence[str]
+    constant: Sequence[str]
     insignificant: Sequence[str]
     prior: ParameterPrior
     solution: Solution
@@ -345,6 +354,7 @@ class _Estimation:
         doubts += contradicted_priors(solution.checks)
         doubts += late_readings(late, problem.tree)
         doubts += opposite_readings(names, logs, before)
+        doubts += unconnected_readings(self.constant, names, logs, before)
         identified = [each.name for each in combinations if each.is_identified]
         doubts += weak_motion(self.still, identified, int(np.sum(directions < IDENTIFIED)), len(directions))
         first = {each.is_loaded: each for each in reversed(self.validation or weighted)}
@@ -352,7 +362,7 @@ class _Estimation:
         all_logs = [evidence(each) for each in self.moments]
         fits = fits_of(
             names,
-            force_readings_of(formulation.options.systems.values()),
+            formulation.readings,
             all_logs,
             held_out,
             before,
@@ -373,7 +383,12 @@ class _Estimation:
             combinations=combinations,
             directions=directions,
             doubts=tuple(doubts),
-            remarks=(*notes, *flat_curves(flat), *insignificant_harmonics(self.insignificant)),
+            remarks=(
+                *notes,
+                *unread_torques(formulation.options.unread),
+                *flat_curves(flat),
+                *insignificant_harmonics(self.insignificant),
+            ),
             n_samples=sum(each.n_samples for each in weighted),
             is_physical=is_physical(with_load(problem, plain), values[problem.free]),
             prior_covariance=inverse @ inverse.T,
@@ -427,7 +442,9 @@ def in_contact(
             raise InputError("the sensors have no contacts. Give the robot, and `sensors` that have.")
         if not isinstance(system, System):
             assert chosen is not None
+            chosen, unread = (chosen, ()) if sensors is not None else _read_by(chosen, tree, logs)
             system = System(tree, chosen)
+            return {"systems": {ALWAYS: system}, "contact_names": (), "contacts": None, "unread": unread}
         return {"systems": {ALWAYS: system}, "contact_names": (), "contacts": None}
     if isinstance(contacts, History):
         if contacts.contacts is None or contacts.contacts.names != names or len(logs) != 1:
@@ -444,6 +461,27 @@ def in_contact(
         states = set().union(*(SampleReader(every, names).states(log) for log in logs))
     systems = {state: System(tree, chosen.in_contact(*state)) for state in sorted(states)}
     return {"systems": systems, "contact_names": names, "contacts": contacts}
+
+
+def _read_by(sensors: SensorSet, tree: KinematicTree, logs: Sequence[Log]) -> tuple[SensorSet, tuple[str, ...]]:
+    """Sensors but for the torques of joints that a log holds nothing of, and these joints: none if that is of all."""
+    lacking, groups = set[str](), dict[str, tuple[str, ...]]()
+    for log in logs:
+        with log.opened({ALWAYS: System(tree, sensors)}) as (_, binding):
+            lacking |= {*binding.lacking}
+            groups |= binding.record.groups
+    read, unread, n_read = list[Measurement](), list[str](), 0
+    for one in sensors.measurements:
+        if not isinstance(one, JointTorque) or one.value is not None:
+            read.append(one)
+            continue
+        for own in one.each(tree):
+            if lacking & {*groups[f"tau:{own.joints}"]}:
+                unread.append(str(own.joints))
+            else:
+                read.append(own)
+                n_read += 1
+    return (replace(sensors, measurements=tuple(read)), tuple(unread)) if unread and n_read else (sensors, ())
 
 
 def logs_of(given: Given, robots: tuple[str, ...]) -> list[tuple[int, Log]]:

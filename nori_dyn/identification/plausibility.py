@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -11,7 +11,7 @@ from nori_dyn.components.friction import Friction
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.formulation import LogMoments
-from nori_dyn.identification.moments import triangular
+from nori_dyn.identification.moments import Moments, joined, triangular
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.model.tree import KinematicTree
@@ -37,6 +37,9 @@ HEAVY = 10.0
 OPPOSITE = -0.5
 """Correlation of a reading with what the model predicts, below which its sign is likely turned."""
 
+ROUNDING = 1e-6
+"""Share of what is read below which its spread is rounding: the root of that of squares, and some."""
+
 LATE = 0.02
 """Share of a reading's residual, squared, that its delay has to explain."""
 
@@ -49,6 +52,19 @@ def still_joints(tree: KinematicTree, logs: Sequence[LogMoments]) -> tuple[str, 
         for name, joint, part in zip(tree.joint_names, tree.joints, tree.q_slices, strict=True)
         if joint.nv and (moved[part] < (STILL[0] if any(joint.is_angular) else STILL[1])).all()
     )
+
+
+def constant_readings(names: Sequence[str], readings: Container[str], logs: Sequence[LogMoments]) -> tuple[str, ...]:
+    """Readings, among the rows of these names, that never change in any log: they tell nothing of their gains."""
+    each = zip(names, *(joined(log.segments) for log in logs), strict=True)
+    constant = (name for name, *rows in each if all(m.n and not _spread(m, m.unit("reading")) for m in rows))
+    return tuple(name for name in constant if name in readings)
+
+
+def _spread(m: Moments, u: Floats) -> float:
+    """Standard deviation of a combination of columns; 0 where it is rounding."""
+    spread = m.spread(u)
+    return spread if spread > ROUNDING * m.rms(u) else 0.0
 
 
 def weak_motion(
@@ -76,6 +92,15 @@ def weak_motion(
         yield (
             f"This motion identifies only {n_identified:,} of {n_identifiable:,} combinations, which are, or are sums "
             f"of: {names}. All else is as in the model. Move all joints at once, far and fast."
+        )
+
+
+def unread_torques(joints: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence on joints whose torques the logs lack."""
+    if joints:
+        yield (
+            f"The logs hold no torque of {listed(map(repr, joints))}, which is not read: friction, rotors and offsets "
+            "there are as in the model."
         )
 
 
@@ -134,6 +159,26 @@ def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Fl
         )
 
 
+def unconnected_readings(
+    constant: Sequence[str], names: Sequence[str], logs: Sequence[Evidence], before: Floats
+) -> Iterator[str]:
+    """Yield a sentence on readings that never change where the motion asks for torques that do.
+
+    Args:
+        constant: these readings.
+        names: of the rows.
+        logs: their evidence.
+        before: parameters by the model as it was (n,).
+    """
+    each = zip(names, logs[0].rows, strict=True)
+    found = [name for name, m in each if name in constant and _spread(m, m.prediction(logs[0].beta(before)))]
+    if found:
+        yield (
+            f"{listed(map(repr, found))} never change{'' if found[1:] else 's'}, though the motion asks for it by the "
+            "model: that is right of joints without a motor. Leave what is not measured out of the mapping."
+        )
+
+
 def unlikely_masses(parameters: Parameters, values: Floats) -> Iterator[str]:
     """Yield a sentence where links would weigh many times what they do in the model, or as little of it.
 
@@ -153,8 +198,8 @@ def unlikely_masses(parameters: Parameters, values: Floats) -> Iterator[str]:
             yield (
                 f"{'Links' if odd[1:] else 'Link'} {names} would weigh far {far} than in the model: '{link}' "
                 f"{number(found)} kg, there {number(kg)} kg. That fits the logs and is no weight: they tell sums, and "
-                "what the model lacks may be taken for inertia. Look at signs, zeros and gravity, or give what is "
-                "known: known (--known m:LINK=1.5)."
+                "what the model lacks may be taken for inertia. Look at signs, zeros, gravity and units (motor currents "
+                "have `gains`), or give what is known: known (--known m:LINK=1.5)."
             )
 
 

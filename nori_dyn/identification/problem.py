@@ -173,7 +173,8 @@ class IdentificationProblem:
     @property
     def base_of_free(self) -> Floats:
         """The identifiable combinations of free parameters (k, n_free); what is in none, by itself."""
-        own = np.array([row for *_, row in self.combinations])[:, self.free]
+        n = len(self.all_parameters)
+        own = np.reshape([row for *_, row in self.combinations], (-1, n))[:, self.free]
         alone = np.eye(own.shape[1])[~own.any(axis=0)]
         return np.vstack([own[own.any(axis=1)], alone])
 
@@ -187,7 +188,8 @@ class IdentificationProblem:
         """Prior of the free parameters.
 
         Inertias: by the metric of physical inertias, a deviation as large as the inertia itself. Others: a deviation as
-        large as what would explain all that a sensor reads by that parameter alone, or as it is of drives.
+        large as what would explain all that a sensor reads by that parameter alone, or as it is of drives. Of a reading
+        with an unknown gain that is what the model asks for, if that is more.
 
         Args:
             logs: moments of each row of each log, by which parameters can be only so large.
@@ -212,10 +214,15 @@ class IdentificationProblem:
 
     def _sizes(self, logs: Sequence[Sequence[Moments]]) -> Floats:
         """Size of each parameter if it explained all that is read (n,)."""
-        sizes = np.zeros(len(self.columns))
+        sizes, before, n_combined = np.zeros(len(self.columns)), self.over_all(False) @ self.before, len(self.base.G)
         for m in (m for rows in logs for m in rows):
             u = m.unit("reading") if m.rms(m.unit("reading")) > 0 else m.unit("constant")
             read = m.rms(u)
+            has_gain = m.columns >= n_combined
+            if has_gain.any():
+                model = m.residual(before)
+                model[: m.k][has_gain] = 0.0
+                read = max(read, m.rms(model))
             own = np.linalg.norm(m.R[:, : m.k], axis=0) / np.sqrt(max(m.n, LEAST))
             found = np.divide(read, own, out=np.zeros(m.k), where=own > 0)
             sizes[m.columns] = np.maximum(sizes[m.columns], found)

@@ -37,7 +37,7 @@ class JointReading(Measurement):
             numbers = self.numbers(name, variable.components)
             yield VariableReading.of(variable, name, self.source, self.type, **numbers)
 
-    def each(self, tree: KinematicTree) -> Iterator[Measurement]:
+    def each(self, tree: KinematicTree) -> Iterator[JointReading]:
         return (self.model_copy(update={"joints": variable.owner}) for variable in self._variables(tree))
 
     def _variables(self, tree: KinematicTree) -> list[Variable]:

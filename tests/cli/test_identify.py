@@ -69,6 +69,18 @@ def test_a_log_whose_columns_have_other_names_is_drafted_and_asked_about(told, r
     )
 
 
+def test_joints_that_a_log_says_nothing_of_stand_still(told, run, here):
+    robot = nd.load_robot(ROBOTS["ur5"], locked=["wrist_3_joint"])
+    with np.load(saved_log(Path("five.npz"), robot, sigma=0.05)) as log:
+        names = ("t", *(f"{joint}_{of}" for of in ("position", "velocity", "effort") for joint in robot.joint_names))
+        table = np.column_stack([log["t"], log["q"], log["qd"], log["tau"]])
+    np.savetxt("five.csv", table, delimiter=",", header=",".join(names), comments="")
+    given = ("identify", "five.csv", *UR5, "--parameters", "friction")
+    _, _, asked = run(*given)
+    assert "nothing of the log is of wrist_3_joint: taken to stand still at zero?" in plain(asked)
+    assert told(*given, "--yes") == told(*given, "--yes", "--lock", "wrist_3_joint")
+
+
 def test_several_robots_have_files_of_their_own(told, run, here):
     """They share inertias: friction, which the second has half of, is its own."""
     own = here.components[0].model_copy(update={"viscous": 0.35})

@@ -502,6 +502,51 @@ def test_contacts_that_explain_everything_are_named(tmp_path):
         nd.identify(tmp_path / "log.npz", system, ["inertias"])
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_gains_of_all_readings_by_the_mass_of_a_link(tmp_path, seed):
+    """Far from one, and fixed by one mass and by how far inertias are usually from the model's."""
+    model = nd.autotree(3).replace(gravity=(0.0, -9.81, 0.0))
+    _, arm = changed(model, seed)
+    path, gains = saved_log(tmp_path / "log.npz", arm, n=800, sigma=0.003, seed=seed), np.array([11.5, 8.0, 1 / 3])
+    log = dict(np.load(path))
+    np.savez(path, **log | {"tau": log["tau"] / gains})
+    known = {"m:link2": float(arm.I[1, 5, 5])}
+    wanted = ["inertias", "friction", "offsets", "gains"]
+    found = nd.identify(path, model, wanted, known=known, physical=False)
+    deviations = np.array([found.deviations[f"gain:{name}"] for name in found.gains])
+    np.testing.assert_array_less(np.abs(np.array([*found.gains.values()]) - gains), 2.0 * deviations)
+    np.testing.assert_array_less(deviations, 0.3 * gains)
+
+
+def test_torques_that_logs_lack_are_not_read(tmp_path, arm):
+    """As by sensors that read none of that joint; and where they lack all, that is said."""
+    log = nd.read_log(saved_log(tmp_path / "log.npz", arm, n=400, sigma=0.01))
+    joints = [*arm.joint_names]
+    own = [{"of": f"{kind}:{{joint}}", "from": f"{kind}[{{k}}]"} for kind in ("q", "qd", "qdd")]
+    read = [joint for joint in joints if joint != joints[1]]
+    torques = [{"of": f"tau:{joint}", "from": f"tau[{joints.index(joint)}]"} for joint in read]
+    partly = nd.read_log(log.path, nd.tools.LogMapping.from_dict({"columns": [*own, *torques]}))
+    found = nd.identify(partly, arm, ["inertias", "friction"])
+    sensors = sensor_set(ACCELERATIONS, {**TORQUES, "joints": read}, {**WRENCHES, "value": 0.0}, name="without")
+    expected = nd.identify(log, nd.System(arm, sensors), ["inertias", "friction"])
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-6, atol=1e-9)
+    assert any(f"hold no torque of '{joints[1]}'" in each for each in found.remarks)
+    nothing = nd.read_log(log.path, nd.tools.LogMapping.from_dict({"columns": own}))
+    with pytest.raises(InputError, match="lacks"):
+        nd.identify(nothing, arm, ["inertias"])
+
+
+def test_a_reading_that_never_changes_tells_no_gain(tmp_path):
+    """It may not be connected; the gain of the other is as it is."""
+    arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
+    path = saved_log(tmp_path / "log.npz", arm, n=500)
+    log = dict(np.load(path))
+    np.savez(path, **log | {"tau": log["tau"] * [1 / 11.5, 0.0]})
+    found = nd.identify(path, arm, ["gains"], held_out=0.0)
+    assert found.gains == pytest.approx({"tau:joint1": 11.5, "tau:joint2": 1.0})
+    assert any(each.startswith("'tau:joint2' never changes") for each in found.doubts)
+
+
 def test_bad_arguments_are_refused_in_words(tmp_path, arm):
     log = saved_log(tmp_path / "log.npz", arm, n=200)
     system = nd.System(arm, ARM)
