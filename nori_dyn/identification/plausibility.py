@@ -198,8 +198,8 @@ def unlikely_masses(parameters: Parameters, values: Floats) -> Iterator[str]:
             yield (
                 f"{'Links' if odd[1:] else 'Link'} {names} would weigh far {far} than in the model: '{link}' "
                 f"{number(found)} kg, there {number(kg)} kg. That fits the logs and is no weight: they tell sums, and "
-                "what the model lacks may be taken for inertia. Look at signs, zeros, gravity and units (motor currents "
-                "have `gains`), or give what is known: known (--known m:LINK=1.5)."
+                "what the model lacks may be taken for inertia. Look at signs, zeros, gravity and units (of motor "
+                "currents look for `gains`), or give what is known: known (--known m:LINK=1.5)."
             )
 
 
