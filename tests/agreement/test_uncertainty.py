@@ -58,16 +58,6 @@ def check_against_definition(monitor, found, q, qd, y, weights):
         assert found.deviations[kind].shape == found.estimate[kind].shape
 
 
-def test_degrees_of_freedom_are_rows_beyond_need():
-    """Twelve variables of each body and its joint's two; 15 weighed rows see the 10 that the exact rows leave."""
-    plan = small()
-    q, qd, y, _ = state(plan.system, 0)
-    found = plan.monitor().check(q, qd, y)
-    n_exact = plan.system.shape[0] - len(found.readings)
-    assert (len(found.readings), plan.system.shape[1] - n_exact) == (15, 10)
-    assert found.degrees_of_freedom == 5
-
-
 def noisy_readings(system, q, qd, d, rng, N):
     """Readings (N, ny) of a true d with the noise that the sensors claim to have."""
     zero = np.zeros(system.ny)
@@ -172,16 +162,3 @@ def test_false_alarms_come_at_the_rate_asked_for_at_most():
     alarms = sum(bool(found.flagged(0.05, slice(k * N, (k + 1) * N))) for k in range(windows))
     assert stats.binom.sf(alarms - 1, windows, 0.05) > 1e-3
     assert alarms > 0
-
-
-def test_a_stuck_accelerometer_is_named():
-    plan = small()
-    system, monitor, rng, N = plan.system, plan.monitor(), np.random.default_rng(8), 50
-    Q, Qd = system.tree.random_configurations(N, rng), rng.normal(size=(N, system.tree.nv))
-    states = zip(Q, Qd, strict=True)
-    Y = np.vstack([noisy_readings(system, q, qd, some_d(system, q, qd, rng), rng, 1) for q, qd in states])
-    assert monitor.faults(Q, Qd, Y) == ()
-    (row,) = (row for row in system.measurements if row.name.startswith("acc"))
-    Y[:, row.y] = Y[0, row.y]
-    (fault,) = monitor.faults(Q, Qd, Y, most=1)
-    assert fault.sensor == row.name

@@ -1,4 +1,4 @@
-"""Every joint obeys the laws in Joint's docstring; `agreement/test_laws_of_motion.py` holds all against a textbook."""
+"""Every joint obeys the laws in Joint's docstring, and moves as a textbook has it."""
 
 import math
 from dataclasses import replace

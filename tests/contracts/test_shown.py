@@ -230,10 +230,10 @@ SENSORS: dict[str, dict[str, Any]] = {
 }
 CROSSED = ("fx:link5", "fx:link1", "qdd:joint3")  # each after the other's link, and after what it is not
 NAMES = {
-    "free": ("left", "right", "other"),
+    "free": ("left", "link1", "other"),
     "relations": ("x:sole5", "x:sole1", "relation:sole5"),
     "components": ("f:link1.mx", "a:link5", "tau:joint1.fx"),
-    "places": ("sole5", "link1", "dynamics"),
+    "places": ("sole5", "dynamics", "sole1"),
 }
 """What to call the cells and another sensor."""
 
@@ -272,6 +272,7 @@ def assert_same(plain: System, other: System) -> ObservabilityReport:
     np.testing.assert_array_equal(plain.b(q, qd, y), other.b(q, qd, y))
     assert [row.units for row in plain.rows] == [row.units for row in other.rows]
     assert [row.is_dynamic for row in plain.rows] == [row.is_dynamic for row in other.rows]
+    assert [row.frame is None for row in plain.rows] == [row.frame is None for row in other.rows]
     assert [row.equation.components for row in plain.rows] == [row.equation.components for row in other.rows]
     np.testing.assert_array_equal(other.reading({row.name: y[row.y] for row in other.measurements}), y)
     assert units_in_c(plain) == units_in_c(other)

@@ -10,10 +10,9 @@ from nori_dyn.logs.motion.differentiation import SavitzkyGolay
 from nori_dyn.logs.reading import LogCounts
 from nori_dyn.model.joints import Helical, Prismatic, Revolute
 from nori_dyn.system.side_by_side import SideBySide
-from tests.cli.test_observe import UPPER
 from tests.logs import samples_in
-from tests.robots import EXAMPLE_ROBOT_DATA, load
-from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
+from tests.robots import EXAMPLE_ROBOT_DATA
+from tests.systems import ACCELERATIONS, UNLOADED, sensor_set
 
 # --------------------------------------------------------------------------------------------------------------
 # Joints whose limits are 0 and 0, as exporters write them: they were sampled at that one pose, where rank is lost.
@@ -62,27 +61,6 @@ def test_it_can_be_planned(system):
 # Sensors were known by what they are called: their frames, units and joints were read from their names.
 
 
-FEET = {"l_ankle_2": "l_sole", "r_ankle_2": "r_sole"}
-FIVE_AXES = ["mx", "my", "fx", "fy", "fz"]
-
-
-def test_the_soles_of_icub_are_found_whatever_their_load_cells_are_called():
-    """On flat ground the five-axis set loses a rank; under other names, "nothing lost" was reported."""
-    tree = load("iCubGenova04", "floating", locked=UPPER)
-    elsewhere = {"type": "external_wrench", "links": {"except": [*FEET]}, "value": 0}
-    base = {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0}
-    for fields in ({"name": "{} cell"}, {"links": "{ankle}", "frame": "{}"}, {"name": "fx:{ankle}"}):
-        cells = [
-            {"type": "external_wrench", "links": sole, "components": FIVE_AXES}
-            | {key: value.format(sole, ankle=ankle) for key, value in fields.items()}
-            for ankle, sole in FEET.items()
-        ]
-        report = nd.observability(nd.System(tree, sensor_set(ACCELERATIONS, base, elsewhere, *cells)), n=1)
-        found = {condition.condition: condition for condition in report.conditions}
-        assert set(found["parallel"].frames) == set(FEET.values()), fields
-        assert (found["parallel"].lost, found["coplanar"].lost) == (1, 1), fields
-
-
 def test_units_in_c_are_those_of_what_is_read():
     tree = nd.autotree(2)
     torque = {"type": "joint_torque", "joints": "joint1", "name": "qdd:joint2"}
@@ -107,31 +85,6 @@ def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_pat
     torques = [{"type": "joint_torque", "joints": joint, "name": f"qdd:{joint}"} for joint in tree.joint_names]
     with pytest.raises(nd.errors.InputError, match=r"lacks 2 of 2 measurements: 'qdd:joint1', 'qdd:joint2'\. Its"):
         samples_in(tmp_path / "log.npz", nd.System(tree, sensor_set(*torques, UNLOADED)), window)
-
-
-def test_a_relation_is_not_at_the_frame_that_it_is_called_after():
-    tree = load("iCubGenova04", "floating")
-    relation = {"type": "linear_relation", "name": "l_sole", "terms": {"fx:l_ankle_2.mz": 1.0}, "value": None}
-    rows = nd.System(tree, sensor_set(ACCELERATIONS, TORQUES, relation)).rows
-    assert rows[-1].frame is None
-    assert rows[-1].units == ("",)
-
-
-def test_what_is_dynamics_is_not_a_matter_of_a_name():
-    class Posing:
-        """Sensors of another package whose type is called as the group of the equations of motion."""
-
-        name = fingerprint = "posing"
-
-        def equations(self, tree):
-            for equation in sensor_set(ACCELERATIONS, WRENCHES).equations(tree):
-                object.__setattr__(equation, "group", "dynamics")
-                yield equation
-
-    tree = nd.autotree(2)
-    system = nd.System(tree, Posing())
-    assert sum(row.is_dynamic for row in system.rows) == 3 * tree.n_links
-    assert nd.observability(system, where=None).is_observable
 
 
 def test_names_with_dots_are_counted_apart():
