@@ -6,19 +6,15 @@ import re
 import numpy as np
 import pytest
 
-import nori_dyn as nd
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.model.synthetic import random_tree
-from nori_dyn.planning.outputs import output_columns, resolve_outputs
-from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.program import Program
 from nori_dyn.program.python_source import PythonProgram, python_source
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import trace
-from tests.systems import FORWARD, INVERSE, random_states
+from tests.systems import INVERSE
 from tests.tolerances import ROUNDING, SOLVED, assert_close
-from tests.trees import TREES
 
 
 def small_program() -> Program:
@@ -138,28 +134,3 @@ def test_no_name_of_a_model_gets_into_the_source():
         *("def", "run", "sin", "cos", "out", "q", "qd", "y"),
         *re.findall(r"\b(?:t|q_|qd_|y_)\d+\b", source),
     }
-
-
-@pytest.mark.parametrize("outputs", [None, ("tau",), ("fx:link2", "qdd")])
-def test_solution_program_returns_what_it_says(outputs):
-    tree = TREES["two_roots"]
-    system = System(tree, FORWARD)
-    plan = nd.plan(system, outputs)
-    columns = output_columns(system, resolve_outputs(system, outputs))
-    checked = outputs is None
-    made = solution_program(plan, columns.tolist(), checked)
-    states = random_states(tree, 3, seed=4)
-    Y = np.random.default_rng(5).normal(size=(3, system.ny))
-    outputs = [x for part in made.program.parts for x in part]
-    out = PythonProgram(made.program.inputs, outputs).batch(states.q, states.qd, Y)
-    n, n_pivots = len(columns), len(made.guards)
-    for k in range(3):
-        D, b = system.D(states.q[k]).toarray(), system.b(states.q[k], states.qd[k], Y[k])
-        assert_close(out[:n, k], np.linalg.solve(D, -b)[columns], SOLVED)
-        if checked:
-            assert_close(out[n + n_pivots :][: len(b), k], b, SOLVED)
-            terms = [row[1] for equation in made.program.equations for row in equation]
-            entries = iter(out[n + n_pivots + len(b) :, k])
-            assert_close([sum(next(entries) * out[place, k] for _, place in row) for row in terms], -b, SOLVED)
-        else:
-            assert len(out) == n + n_pivots
