@@ -24,8 +24,8 @@ from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.motion.derived import DeflectedJoints
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
-from nori_dyn.logs.motion.presliding import DeflectedJoints
 from nori_dyn.measurements.contacts import COLLISION, CONTACT, TOUCH_POINT, ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import h5py
 import numpy as np
@@ -46,21 +46,27 @@ ROW_BYTES = 1 << 16
 
 
 class Hdf5Source(ArraySource):
-    """The arrays of numbers in an HDF5 file, by their paths: `left_arm/position[0]`."""
+    """The arrays of numbers in an HDF5 file, by their paths: `left_arm/position[0]`.
 
-    separator: ClassVar[str] = "/"
+    In a file of MATLAB 7.3 they go by the names of structures and fields, `joints.q[0]`. A group `positions` with
+    `data`, `timestamps` and `elements_names`, as robot loggers write it, has columns `positions:l_knee`.
 
-    def __init__(self, path: Path, turns: bool = False) -> None:
-        self.path = path
+    Args:
+        path: the file.
+        is_matlab: whether it is of MATLAB.
+    """
+
+    def __init__(self, path: Path, is_matlab: bool = False) -> None:
+        self.path, self._separator = path, "." if is_matlab else "/"
         self._kept: dict[str, Any] = {}
         self._cached = 0
         self._objects: dict[str, str] = {}
         with ExitStack() as stack:
             stack.enter_context(refusing(f"{path}: is damaged, or no HDF5 file"))
             self._file, self._size = stack.enter_context(h5py.File(path, "r")), path.stat().st_size
-            series = list(self._series(self._file, turns))
+            series = list(self._series(self._file, is_matlab))
             metadata = {str(key): value for key, value in self._file.attrs.items() if isinstance(value, str)}
-            super().__init__(path, series, metadata, turns, self._objects)
+            super().__init__(path, series, metadata, is_matlab, self._objects)
             stack.pop_all()
 
     def close(self) -> None:
@@ -136,11 +142,11 @@ class Hdf5Source(ArraySource):
         kind = _text(each.attrs.get("MATLAB_class"))
         is_number = each.dtype.kind in "biuf" and each.shape
         if "MATLAB_object_decode" in each.attrs and not name.startswith("#") and kind not in TEXT:
-            self._objects[name.replace("/", self.separator)] = object_of(kind)
+            self._objects[name.replace("/", self._separator)] = object_of(kind)
         if name.startswith("#") or not is_number or "MATLAB_empty" in each.attrs or (kind and kind not in CLASSES):
             return None
         group, _, _ = name.rpartition("/")
-        dotted, own = name.replace("/", self.separator), group.replace("/", self.separator)
+        dotted, own = name.replace("/", self._separator), group.replace("/", self._separator)
         labels = _texts(each.attrs.get("labels"))
         if is_matlab and name.endswith("/data"):
             labels = tuple(f"{own}:{element}" for element in self._elements(file, group))
@@ -201,19 +207,6 @@ class Hdf5Source(ArraySource):
                 )
             content = np.asarray(text[()])
             yield "".join(map(chr, np.ravel(content))) if content.dtype.kind in "ui" else ""
-
-
-class Mat73Source(Hdf5Source):
-    """The arrays of numbers in a file of MATLAB 7.3, by the names of structures and fields: `joints.q[0]`.
-
-    A group `positions` with `data`, `timestamps` and `elements_names`, as robot loggers write it, has columns
-    `positions:l_knee`.
-    """
-
-    separator: ClassVar[str] = "."
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, turns=True)
 
 
 def _address(each: Any) -> tuple[int, int]:

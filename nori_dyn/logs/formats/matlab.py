@@ -53,9 +53,9 @@ def open_mat(path: Path) -> LogSource:
     if not head.startswith(b"MATLAB 7.3") and b"\x89HDF" not in (head[:4], head[512:516]):
         return Mat5Source(path)
     needed(f"{path}: reading files of MATLAB 7.3", "logs", "h5py")
-    from nori_dyn.logs.formats.hdf5 import Mat73Source
+    from nori_dyn.logs.formats.hdf5 import Hdf5Source
 
-    return Mat73Source(path)
+    return Hdf5Source(path, is_matlab=True)
 
 
 def _arrays(

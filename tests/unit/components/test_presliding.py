@@ -8,7 +8,7 @@ from nori_dyn.components import Friction
 from nori_dyn.components.presliding import Presliding, deflections
 from nori_dyn.identification.parameters import with_presliding
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.logs.motion.presliding import DeflectedJoints
+from nori_dyn.logs.motion.derived import DeflectedJoints
 from tests.robots import Pinocchio, load
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import PEER, RECURSION, assert_close
