@@ -241,17 +241,14 @@ def couplings(robot: UrdfRobot, moving: Collection[str], locked: Mapping[str, fl
     """
     names = [joint.name for joint in robot.joints]
     for joint in robot.joints:
-        mimic = joint.mimic
-        if mimic is None or joint.name not in moving:
+        if joint.mimic is None or joint.name not in moving:
             continue
-        if mimic.joint not in names:
-            raise UnknownModelNameError(
-                f"joint that '{joint.name}' mimics", mimic.joint, names, f"robot '{robot.name}'"
-            )
-        if mimic.joint in moving:
-            of, offset = {mimic.joint: mimic.multiplier}, mimic.offset
-        else:
-            of, offset = {}, mimic.offset + mimic.multiplier * locked.get(mimic.joint, 0.0)
+        leader, multiplier, offset = joint.mimic
+        if leader not in names:
+            raise UnknownModelNameError(f"joint that '{joint.name}' mimics", leader, names, f"robot '{robot.name}'")
+        of = {leader: multiplier} if leader in moving else {}
+        if not of:
+            offset += multiplier * locked.get(leader, 0.0)
         yield Coupling.model_validate({"joint": joint.name, "of": of, "offset": offset})
 
 

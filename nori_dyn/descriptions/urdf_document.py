@@ -53,21 +53,6 @@ Vector = tuple[float, float, float]
 _Texts = dict[str, list[str]]  # the numbers of an element as printed, by attribute; empty where there is no element
 
 
-@dataclass(frozen=True, slots=True)
-class UrdfMimic:
-    """A <mimic>: a joint follows another one, q = multiplier q_other + offset.
-
-    Attributes:
-        joint: name of the joint that it follows.
-        multiplier: 1 if the file has none.
-        offset: [rad or m]; 0 if the file has none.
-    """
-
-    joint: str
-    multiplier: float = 1.0
-    offset: float = 0.0
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class UrdfJoint:
     """A <joint>.
@@ -75,13 +60,14 @@ class UrdfJoint:
     Attributes:
         data: what the tree is made of.
         type: its type.
-        mimic: what it follows; None for one of its own.
+        mimic: of q = multiplier q_other + offset the other joint, the multiplier and the offset [rad or m]; None of a
+            joint of its own.
         element: the element, from which drives and friction are read: few want them.
     """
 
     data: JointData
     type: str
-    mimic: UrdfMimic | None
+    mimic: tuple[str, float, float] | None
     element: Element
 
     @property
@@ -176,9 +162,7 @@ def _joint(path: str | os.PathLike[str], element: Element, cleaner: Cleaner) -> 
     return UrdfJoint(
         data=JointData(name, *ends, Transform(np.ascontiguousarray(R.T), r), model),
         type=kind,
-        mimic=None
-        if leader is None
-        else UrdfMimic(leader, number("mimic", "multiplier", 1.0), number("mimic", "offset", 0.0)),
+        mimic=None if leader is None else (leader, number("mimic", "multiplier", 1.0), number("mimic", "offset", 0.0)),
         element=element,
     )
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import checked
+from nori_dyn.algebra.ranges import width
 from nori_dyn.algebra.spatial import Transform, matvec, transpose
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError, UnknownNameError
 from nori_dyn.interop.conventions import CONVENTIONS, Convention, ConventionName
 from nori_dyn.interop.pinocchio_model import check_model, kind_of
-from nori_dyn.model.joints import Joint
 from nori_dyn.model.kinematics import link_transforms, world_transforms
 from nori_dyn.model.tree import KinematicTree, one_after_the_other
 from nori_dyn.typing import Array, Floats
@@ -42,28 +42,6 @@ class PeerState(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PeerJoint:
-    """Slices of the numbers of a joint in another program.
-
-    Attributes:
-        i: index of the joint in the tree.
-        name: its name.
-        joint: its model.
-        q: where its configuration lies.
-        v: where its freedoms lie.
-        own_q, own_v: likewise in the tree.
-    """
-
-    i: int
-    name: str
-    joint: Joint
-    q: slice
-    v: slice
-    own_q: slice
-    own_v: slice
-
-
-@dataclass(frozen=True, slots=True)
 class PeerLayout:
     """Layout of the joints of a tree in another program.
 
@@ -71,13 +49,14 @@ class PeerLayout:
         tree: the robot.
         convention: whose numbers they are.
         name: what that is called.
-        places: where each joint lies, in the order of that program; joints of no freedoms have none there.
+        places: the number of each joint in the tree, and where its configuration and its freedoms lie there, in the
+            order of that program; joints of no freedoms have none there.
     """
 
     tree: KinematicTree
     convention: Convention
     name: str
-    places: tuple[PeerJoint, ...]
+    places: tuple[tuple[int, slice, slice], ...]
 
     @staticmethod
     def of(
@@ -108,16 +87,12 @@ class PeerLayout:
                 raise ModelError(f"joint '{tree.joint_names[i]}' is {kind}, which {convention} does not have.")
         own = [widths[tree.joint_names[i]] if widths else means.width(tree.joints[i]) for i in order]
         q, v = one_after_the_other(own), one_after_the_other(tree.joints[i].nv for i in order)
-        places = [
-            PeerJoint(i, tree.joint_names[i], tree.joints[i], at_q, at_v, tree.q_slices[i], tree.v_slices[i])
-            for i, at_q, at_v in zip(order, q, v, strict=True)
-        ]
-        return PeerLayout(tree, means, convention, tuple(places))
+        return PeerLayout(tree, means, convention, tuple(zip(order, q, v, strict=True)))
 
     @property
     def nq(self) -> int:
         """Number of configuration numbers there."""
-        return sum(place.q.stop - place.q.start for place in self.places)
+        return sum(width(at) for _, at, _ in self.places)
 
     def to_peer(self, q: ArrayLike, qd: Given, qdd: Given, tau: Given, fx: Given) -> PeerState:
         """Convert a state of the tree to this layout; see `to_convention`."""
@@ -125,9 +100,8 @@ class PeerLayout:
         own_q = _spatial_first(tree.normalised(checked("q", q, (*batch, tree.nq))), 1)
         rates = self._rates(own_q, batch, False, qd=qd, qdd=qdd, tau=tau)
         peer_q = np.zeros((self.nq, *batch))
-        for place in self.places:
-            width = place.q.stop - place.q.start
-            peer_q[place.q] = self.convention.peer_q(place.joint, own_q[place.own_q], width)
+        for i, at, _ in self.places:
+            peer_q[at] = self.convention.peer_q(tree.joints[i], own_q[tree.q_slices[i]], width(at))
         wrenches = None if fx is None else self._peer_wrenches(own_q, checked("fx", fx, (*batch, tree.n_links, 6)))
         return PeerState(_batch_first(peer_q, 1), fx=wrenches, **rates)
 
@@ -136,8 +110,8 @@ class PeerLayout:
         tree, means, batch = self.tree, self.convention, _batch(q)
         peer_q = _spatial_first(checked("q", q, (*batch, self.nq)), 1)
         own_q = np.zeros((tree.nq, *batch))
-        for place in self.places:
-            own_q[place.own_q] = means.own_q(place.joint, place.name, peer_q[place.q])
+        for i, at, _ in self.places:
+            own_q[tree.q_slices[i]] = means.own_q(tree.joints[i], tree.joint_names[i], peer_q[at])
         own_q = _spatial_first(tree.normalised(_batch_first(own_q, 1)), 1)
         rates = self._rates(own_q, batch, True, qd=qd, qdd=qdd, tau=tau)
         shape = (*batch, means.first_row + len(self.places), 6)
@@ -146,25 +120,25 @@ class PeerLayout:
 
     def _rates(self, own_q: Array, batch: tuple[int, ...], is_back: bool, **given: Given) -> dict[str, Floats | None]:
         """The velocities, accelerations and joint forces of this layout, or `is_back` those of the tree."""
-        shape = (*batch, self.tree.nv)
+        tree, shape = self.tree, (*batch, self.tree.nv)
         v, a, t = (None if x is None else _spatial_first(checked(name, x, shape), 1) for name, x in given.items())
-        turning = [place.name for place in self.places if place.joint.kind in self.convention.turning]
+        turning = [tree.joint_names[i] for i, _, _ in self.places if tree.joints[i].kind in self.convention.turning]
         if turning and a is not None and v is None:
             raise InputError(
                 f"qdd is given without qd: the acceleration of joint '{turning[0]}' in the convention of {self.name} "
                 "depends on the velocity."
             )
-        new_v, new_a, new_t = (np.zeros((self.tree.nv, *batch)) for _ in given)
+        new_v, new_a, new_t = (np.zeros((tree.nv, *batch)) for _ in given)
         own_v = new_v if is_back or v is None else v
-        for place in self.places:
-            q = own_q[place.own_q]
-            P = self.convention.velocity_map(place.joint, q)
+        for i, _, at in self.places:
+            joint, q, own = tree.joints[i], own_q[tree.q_slices[i]], tree.v_slices[i]
+            P = self.convention.velocity_map(joint, q)
             there, back = (_inverse(P), P) if is_back else (P, _inverse(P))
-            source, target = (place.v, place.own_v) if is_back else (place.own_v, place.v)
+            source, target = (at, own) if is_back else (own, at)
             if v is not None:
                 new_v[target] = matvec(there, v[source])
             if a is not None:
-                drift = self.convention.drift(place.joint, q, own_v[place.own_v])
+                drift = self.convention.drift(joint, q, own_v[own])
                 new_a[target] = matvec(there, a[source] - drift) if is_back else matvec(there, a[source]) + drift
             if t is not None:
                 new_t[target] = matvec(transpose(back), t[source])
@@ -179,15 +153,15 @@ class PeerLayout:
                 own[tree.parents[i]] += X_up[i].force_to_parent(own[i])
         at = self._link_places(q)
         peer = np.zeros((self.convention.first_row + len(self.places), *own.shape[1:]))
-        for row, place in enumerate(self.places, self.convention.first_row):
-            peer[row] = self.convention.peer_wrench(at[place.i], own[place.i])
+        for row, (i, _, _) in enumerate(self.places, self.convention.first_row):
+            peer[row] = self.convention.peer_wrench(at[i], own[i])
         return _batch_first(peer, 2)
 
     def _own_wrenches(self, q: Array, fx: Floats) -> Floats:
         peer, at = _spatial_first(fx, 2), self._link_places(q)
         own = np.zeros((self.tree.n_links, *peer.shape[1:]))
-        for row, place in enumerate(self.places, self.convention.first_row):
-            own[place.i] = self.convention.own_wrench(at[place.i], peer[row])
+        for row, (i, _, _) in enumerate(self.places, self.convention.first_row):
+            own[i] = self.convention.own_wrench(at[i], peer[row])
         return _batch_first(own, 2)
 
     def _link_places(self, q: Array) -> dict[int, Transform]:
@@ -275,13 +249,12 @@ def _layout(tree: KinematicTree, convention: ConventionName | Any, joints: Seque
     check_model(model)
     widths = {model.names[j]: int(model.joints[j].nq) for j in range(1, model.njoints)}
     layout = PeerLayout.of(tree, "pinocchio", tuple(widths), widths)
-    for place in layout.places:
-        peer = model.joints[model.getJointId(place.name)]
-        circle = {1: (1, 2), 3: (4,)}.get(place.joint.nq, (place.joint.nq,))
-        if peer.nv != place.joint.nv or peer.nq not in circle:
+    for i, _, _ in layout.places:
+        name, joint = tree.joint_names[i], tree.joints[i]
+        peer = model.joints[model.getJointId(name)]
+        if peer.nv != joint.nv or peer.nq not in {1: (1, 2), 3: (4,)}.get(joint.nq, (joint.nq,)):
             raise ModelError(
-                f"joint '{place.name}' is {place.joint.kind} in robot '{tree.name}', and a {kind_of(peer)} in the "
-                "model."
+                f"joint '{name}' is {joint.kind} in robot '{tree.name}', and a {kind_of(peer)} in the model."
             )
     return layout
 

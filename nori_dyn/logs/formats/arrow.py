@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +27,10 @@ from nori_dyn.typing import Floats
 RECORD_BATCH, DICTIONARY_BATCH = "record batch", "dictionary"
 
 
-@dataclass(frozen=True, slots=True)
-class BatchHeader:
-    """Header of a batch.
+def batch_headers(file: Any, is_file: bool) -> list[tuple[bool, int, int]]:
+    """Headers of all batches: whether one is the dictionary of a column, its rows, and bytes of its buffers in memory.
 
-    Attributes:
-        is_dictionary: whether it is the dictionary of a column; all of these are in memory while a file is read.
-        rows: how many rows it has.
-        size: bytes of its buffers in memory.
-    """
-
-    is_dictionary: bool
-    rows: int
-    size: int
-
-
-def batch_headers(file: Any, is_file: bool) -> list[BatchHeader]:
-    """Headers of all batches.
+    All dictionaries are in memory while a file is read.
 
     Args:
         file: a file of Arrow's, or one that holds a stream.
@@ -89,7 +75,7 @@ def _of_file(file: Any) -> Iterator[Any]:
         yield pa.ipc.read_message(file)
 
 
-def _header(message: Any) -> BatchHeader:
+def _header(message: Any) -> tuple[bool, int, int]:
     header, body = message.metadata.to_pybytes(), message.body
     batch = _table(header, struct.unpack_from("<I", header)[0], 2)
     is_dictionary = message.type == DICTIONARY_BATCH
@@ -111,7 +97,7 @@ def _header(message: Any) -> BatchHeader:
             raise ValueError(f"it has a buffer that expands to {length} bytes")
     if rows < 0:
         raise ValueError(f"it has a batch of {rows} rows")
-    return BatchHeader(is_dictionary, rows, size)
+    return is_dictionary, rows, size
 
 
 def _entry(data: bytes, table: int, number: int) -> int:
@@ -216,16 +202,16 @@ class ArrowSource(LogSource):
             is_file = _is_file(self.path)
             schema = (pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)).schema
             headers = batch_headers(file, is_file)
-            batches = [header for header in headers if not header.is_dictionary]
+            batches = [(rows, size) for is_dictionary, rows, size in headers if not is_dictionary]
             width, size = len(schema) * 8, self.path.stat().st_size
-            most = max((max(batch.size, width * batch.rows) for batch in batches), default=0)
-            most += sum(header.size for header in headers if header.is_dictionary)
+            most = max((max(expanded, width * rows) for rows, expanded in batches), default=0)
+            most += sum(expanded for is_dictionary, _, expanded in headers if is_dictionary)
             if most > max(LARGEST_BATCH, EXPANDS * size):
                 raise FileFormatError(
                     f"{self.path}: {size / 1e3:,.0f} kB of it expand to {most / 1e9:,.1f} GB at once. Write it in "
                     "record batches of some thousand rows."
                 )
-            return schema, sum(batch.rows for batch in batches) if is_file else None
+            return schema, sum(rows for rows, _ in batches) if is_file else None
 
     def _batches(self, fields: Sequence[str]) -> Iterator[Any]:
         """Yield record batches with some fields."""

@@ -15,14 +15,7 @@ import numpy as np
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream
 from nori_dyn.logs.formats.writer import FileSchema, Writer
-from nori_dyn.logs.messages.estimates import (
-    ABOUT,
-    ABOUT_KIND,
-    EstimateMessages,
-    EstimateMetadata,
-    read_about,
-    times_of,
-)
+from nori_dyn.logs.messages.estimates import ABOUT, ABOUT_KIND, EstimateMessages, read_about, times_of
 from nori_dyn.logs.messages.kinds import VENDORS, Encoding, MalformedMessage, Types, standard_types
 from nori_dyn.logs.messages.topic import LOG_TIME, Topic
 from nori_dyn.typing import Floats
@@ -83,14 +76,15 @@ class MessageSource(LogSource):
             FileFormatError: none of its topics can be read.
         """
         self._topics, refused = _readable(decoders)
-        about = EstimateMetadata({}, {}, {})
-        streams: list[Stream] = []
+        about: dict[str, str] = {}
+        known_units: dict[str, str] = {}
         self._labels: dict[str, str] = {}
+        streams: list[Stream] = []
         for name, topic in list(self._topics.items()):
             try:
                 for data in self.heads(name):
                     if name == ABOUT and topic.kind == ABOUT_KIND:
-                        about = read_about(data, topic.encoding)
+                        about, self._labels, known_units = read_about(data, topic.encoding)
                     topic.look(data)
                     if len(data) > LARGE:
                         break
@@ -98,13 +92,12 @@ class MessageSource(LogSource):
                 is_known_here = topic.types is standard_types(topic.encoding)
                 refused[name] = f"{error}{OTHER_VERSION if is_known_here and topic.kind in VENDORS else ''}"
                 del self._topics[name]
-        self._labels = dict(about.labels)
-        self._paths = {label: path for path, label in about.labels.items()}
+        self._paths = {label: path for path, label in self._labels.items()}
         for name, topic in self._topics.items():
-            if name == ABOUT and about.labels:
+            if name == ABOUT and self._labels:
                 continue
             columns = [self._labels.get(column, column) for column in topic.columns]
-            units = {column: about.units.get(column, "s" if column == topic.clock else "") for column in columns}
+            units = {column: known_units.get(column, "s" if column == topic.clock else "") for column in columns}
             clock = self._labels.get(topic.clock, topic.clock)
             own_units = {column: unit for column, unit in units.items() if unit}
             streams.append(Stream(name, tuple(columns), clock, counts.get(name), own_units, topic.kind))
@@ -114,7 +107,7 @@ class MessageSource(LogSource):
             note = f"{self.path}: some of its topics are not read: {_reasons(refused)}."
             warnings.warn(note, NoriWarning, stacklevel=2)
         self.streams, self.refused = tuple(streams), refused
-        self.metadata = {**metadata, **about.metadata}
+        self.metadata = {**metadata, **about}
 
     def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:
         paths = {name: [self._paths.get(column, column) for column in columns] for name, columns in wanted.items()}

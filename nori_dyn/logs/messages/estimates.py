@@ -243,32 +243,21 @@ class EstimateMessages:
         return {"metadata": dict(self.schema.metadata), "columns": columns, "units": units}
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateMetadata:
-    """Content of the message on `ABOUT`.
+def read_about(data: bytes, encoding: Encoding) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Parse a message on `ABOUT`; empty if another program wrote it.
 
-    Attributes:
-        metadata: of the estimates.
-        labels: the name of each column of messages, "/nori_dyn/joint_states.effort:l_knee", as "tau:l_knee".
-        units: of these.
+    Returns:
+        Metadata of the estimates; the name of each column of messages, "/nori_dyn/joint_states.effort:l_knee", as
+        "tau:l_knee"; and the units of these.
     """
-
-    metadata: Mapping[str, str]
-    labels: Mapping[str, str]
-    units: Mapping[str, str]
-
-
-def read_about(data: bytes, encoding: Encoding) -> EstimateMetadata:
-    """Parse a message on `ABOUT`; empty if another program wrote it."""
     begin = 8 if encoding == "cdr" else 4
     try:
         content = json.loads(data[begin:].rstrip(b"\0"))
-        parts = [
-            {str(key): str(value) for key, value in content[part].items()} for part in ("metadata", "columns", "units")
-        ]
-        return EstimateMetadata(*parts)
+        parts = (content[part].items() for part in ("metadata", "columns", "units"))
+        metadata, labels, units = ({str(key): str(value) for key, value in part} for part in parts)
+        return metadata, labels, units
     except (ValueError, TypeError, KeyError, AttributeError):
-        return EstimateMetadata({}, {}, {})
+        return {}, {}, {}
 
 
 def times_of(t: Floats | None, first: int, n: int) -> list[int]:
