@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import nori_dyn as nd
-from nori_dyn.cli.common import in_contact, is_planned, missing_sensors, named, named_contacts, show_found
+from nori_dyn.cli.common import in_contact, is_planned, named, named_contacts, show_found
 from nori_dyn.cli.options import Json, RobotOptions
 from nori_dyn.tables.progress import progress_bar
 
@@ -48,12 +48,9 @@ def bench(
             )
         plan = nd.Plan.load(what)
         plan = plan if contacts is None else plan[named_contacts(contacts)]
-    elif sensors is None:
-        raise missing_sensors()
     else:
-        tree = model.load(what)
-        known = in_contact(nd.load_sensors(sensors, what, tree), contacts)
-        plan = nd.plan(nd.System(tree, known), None if outputs is None else named(outputs))
+        tree, known = model.with_sensors(what, sensors)
+        plan = nd.plan(nd.System(tree, in_contact(known, contacts)), None if outputs is None else named(outputs))
     with progress_bar("bench") as stage:
         found = measure(plan, batch, rounds, seed, progress=stage)
     show_found(found.document(), as_json)

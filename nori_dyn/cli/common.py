@@ -90,14 +90,6 @@ def refuse_given(ctx: typer.Context, names: Collection[str], why: str) -> None:
             raise typer.BadParameter(why, param_hint=shown)
 
 
-def missing_sensors() -> typer.BadParameter:
-    """Error of a command that needs sensors."""
-    from nori_dyn.descriptions.sensor_configs import shipped_configs
-
-    names = ", ".join(shipped_configs())
-    return typer.BadParameter(f"name a YAML file, or one of {names}.", param_hint="--sensors")
-
-
 def next_command(*words: str | Path) -> str:
     """Line that says what to run next; words in capitals are for the reader to fill in."""
     return unbroken(f"Next: nori-dyn {' '.join(shlex.quote(str(word)) for word in words)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,6 @@ from nori_dyn.cli.common import (
     in_contact,
     is_given,
     is_planned,
-    missing_sensors,
     named,
     next_command,
     refuse_given,
@@ -27,8 +25,7 @@ from nori_dyn.tables import Document, unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
-    from nori_dyn.observe.conditioning import Conditioning
-    from nori_dyn.observe.report import ObservabilityReport, Where
+    from nori_dyn.observe.report import Where
 
 SWEPT = 200
 """Number of random poses to sweep."""
@@ -101,7 +98,10 @@ def observe(
     if parameters is not None:
         refuse_given(ctx, OF_DYNAMICS, "does not go with --parameters.")
         usual = "identification" if model.base == "fixed" else "identification_floating"
-        _show_identifiable(model.load(robot), robot, sensors or usual, parameters, still, seed, as_json)
+        tree, known = model.with_sensors(robot, sensors or usual)
+        closed = known.contact_states() if known.contact_names else [()]
+        systems = [nd.System(tree, known.in_contact(*state)) for state in closed]
+        show_found(nd.identifiability(systems, named(parameters), still or (), seed), as_json)
         return
     refuse_given(ctx, ("still",), "needs --parameters.")
     from nori_dyn.logs.reading import configurations_in
@@ -118,11 +118,8 @@ def observe(
             raise typer.BadParameter("a plan has its own; name the robot for others.", param_hint="--sensors")
         plans = nd.Plan.load(robot)
         tree, known = plans.tree, plans.sensors
-    elif sensors is None:
-        raise missing_sensors()
     else:
-        tree = model.load(robot)
-        known = nd.load_sensors(sensors, robot, tree)
+        tree, known = model.with_sensors(robot, sensors)
     if known.has_touches and contacts is None:
         _show_touches(ctx, tree, known, seed, as_json)
         return
@@ -141,7 +138,6 @@ def observe(
         spare = nd.redundancy(system, wanted, failing, seed, stage) if failing else None
     if html is not None:
         nd.tools.save_html(report, html, swept, spare, wanted)
-    at_given = swept if given is not None else None
     found = report_document(report, swept, given is not None)
     found += Document((), {**tree_figures(tree), "workspace": None, "redundancy": None})
     if swept is not None:
@@ -152,28 +148,15 @@ def observe(
     if spare is not None:
         found += redundancy_document(spare, wanted, "If sensors fail.").under("redundancy")
     show_found(found, as_json, *(() if html is None else (f"Page written to {unbroken(str(html))}.",)))
-    if _fails(report, at_given, poses_count=strict or asked != "auto"):
+    lacks = given is not None and swept is not None and len(swept.lacking) > 0
+    in_theory_only = report.numerical_rank < report.generic_rank
+    at_poses = bool(report.loses_rank) and (strict or asked != "auto")
+    if not report.suffices_over_time or in_theory_only or lacks or at_poses:
         raise typer.Exit(1)
     if sensors is not None and not as_json:
         chosen = () if contacts is None else ("--contacts", contacts)
         options = *model.words(), *chosen, "--outputs", outputs
         show(next_command("plan", robot, "--sensors", sensors, *options))
-
-
-def _show_identifiable(
-    tree: nd.KinematicTree,
-    robot: str,
-    sensors: str,
-    parameters: str,
-    still: Sequence[str] | None,
-    seed: int,
-    as_json: bool,
-) -> None:
-    """Show which parameters of a robot the sensors tell."""
-    known = nd.load_sensors(sensors, robot, tree)
-    states = known.contact_states() if known.contact_names else [()]
-    systems = [nd.System(tree, known.in_contact(*state)) for state in states]
-    show_found(nd.identifiability(systems, named(parameters), still or (), seed), as_json)
 
 
 def _show_touches(ctx: typer.Context, tree: nd.KinematicTree, sensors: nd.SensorSet, seed: int, as_json: bool) -> None:
@@ -185,10 +168,3 @@ def _show_touches(ctx: typer.Context, tree: nd.KinematicTree, sensors: nd.Sensor
     show_found(found, as_json)
     if not found.suffices:
         raise typer.Exit(1)
-
-
-def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_count: bool) -> bool:
-    """Whether the sensors do not suffice, in general or where it counts."""
-    at_poses = at_given is not None and len(at_given.lacking) > 0
-    in_theory_only = report.numerical_rank < report.generic_rank
-    return not report.suffices_over_time or in_theory_only or at_poses or (poses_count and bool(report.loses_rank))

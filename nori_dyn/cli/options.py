@@ -116,6 +116,21 @@ class RobotOptions:
         """
         return nd.load_robot(robot, **self.keywords())
 
+    def with_sensors(self, robot: str, sensors: str | None) -> tuple[nd.KinematicTree, nd.SensorSet]:
+        """Load a robot, and sensors of it.
+
+        Raises:
+            BadParameter: no sensors are named.
+            NoriError: what `load_robot` and `load_sensors` refuse.
+        """
+        if sensors is None:
+            from nori_dyn.descriptions.sensor_configs import shipped_configs
+
+            names = ", ".join(shipped_configs())
+            raise typer.BadParameter(f"name a YAML file, or one of {names}.", param_hint="--sensors")
+        tree = self.load(robot)
+        return tree, nd.load_sensors(sensors, robot, tree)
+
     def words(self) -> tuple[str, ...]:
         """Options by which another command loads the same robot."""
         several = [(f"--{name}", own if isinstance(own, list) else [own]) for name, own in self.given().items()]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import nori_dyn as nd
-from nori_dyn.cli.common import in_contact, missing_sensors, named, next_command, show_found
+from nori_dyn.cli.common import in_contact, named, next_command, show_found
 from nori_dyn.cli.options import Json, Robot, RobotOptions
 from nori_dyn.io.files import check_writable
 from nori_dyn.tables import unbroken
@@ -55,11 +55,8 @@ def plan(
     """
     from nori_dyn.estimation.plan import plan_set
 
-    if sensors is None:
-        raise missing_sensors()
     check_writable(out)
-    tree = model.load(robot)
-    known = nd.load_sensors(sensors, robot, tree)
+    tree, known = model.with_sensors(robot, sensors)
     if out is None:
         out = Path(re.sub(r"[^\w.-]+", "_", f"{tree.name}_{known.name}") + ".plan")
         check_writable(out)
@@ -72,9 +69,8 @@ def plan(
         result = nd.plan(nd.System(tree, in_contact(known, contacts)), names, ordering, seed, effort, cache)
     result.save(out)
     then = next_command("estimate", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv")
-    how: tuple[str, ...] = ()
+    lines = [f"Plan written to {unbroken(str(out))}.", then]
     if result.contact_names:
         columns = ", ".join(f"contact:{name}" for name in result.contact_names)
-        how = (f"Columns {columns} of a log say by 1 and 0 which contacts are closed.",)
-    lines = (*how, f"Plan written to {unbroken(str(out))}.", then)
+        lines.insert(0, f"Columns {columns} of a log say by 1 and 0 which contacts are closed.")
     show_found(result, as_json, *lines, measurements=len(result.measurement_names), plan=str(out))

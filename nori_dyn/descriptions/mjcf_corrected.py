@@ -271,7 +271,9 @@ class _MjcfEditor:
         if not stiffness:
             self.no_place += [name] if preload else []
             return {}
-        is_in_degrees = self._is_hinge(number) and self._counts_in_degrees
+        angles = [one.get("angle") for one in self.compilers if one.get("angle")]
+        is_hinge = self.reader.model.jnt_type[number] == self.reader.mujoco.mjtJoint.mjJNT_HINGE
+        is_in_degrees = is_hinge and (not angles or angles[-1] == "degree")
         return {"springref": math.degrees(preload / stiffness) if is_in_degrees else preload / stiffness}
 
     def _write_joint(self, number: int, changes: dict[str, float], before: Acting) -> None:
@@ -281,14 +283,6 @@ class _MjcfEditor:
             changes = {"stiffness": before[Spring]["stiffness"], "damping": before[Friction]["viscous"], **changes}
         for attribute, value in changes.items():
             self.text.set(joint, attribute, numbers(value))
-
-    def _is_hinge(self, number: int) -> bool:
-        return bool(self.reader.model.jnt_type[number] == self.reader.mujoco.mjtJoint.mjJNT_HINGE)
-
-    @property
-    def _counts_in_degrees(self) -> bool:
-        angles = [one.get("angle") for one in self.compilers if one.get("angle")]
-        return not angles or angles[-1] == "degree"
 
     def _joint(self, number: int) -> XmlElement:
         """Element of a joint."""

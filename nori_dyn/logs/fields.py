@@ -64,11 +64,17 @@ def schema_of(
     fields = []
     for before in ("", *([SIGMA] if is_monitored else [])):
         fields += [_field(system, part, before) for part in parts]
-        fields += [_field_of(v, before) for v in memory if v.kind != BASE]
+        fields += [
+            _rows(f"{before}{v.name}", [before + label for label in v.component_names], v.units, v.kind, v.owner)
+            for v in memory
+            if v.kind != BASE
+        ]
         link = next((system.tree.names[v.body] for v in memory if v.kind == BASE), None)
         if link is not None:
             own = BASE_STATE if before else BASE_POSE | BASE_STATE
-            fields += [_field_of_base(before + name, link, *content) for name, content in own.items()]
+            for name, (components, unit) in own.items():
+                labels = [f"{before}{name}.{component}" for component in components]
+                fields.append(_rows(before + name, labels, [unit] * len(labels), BASE, link))
     flags = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
     flags += recognised
     fields += [Field(name, (), (name,), ("m" if name in TOUCH_POINT else "",)) for name in flags]
@@ -133,16 +139,9 @@ def written(
     return {each.name: found[each.name] for each in schema.fields}
 
 
-def _field_of(v: Variable, before: str) -> Field:
-    n = len(v.components)
-    labels = tuple(before + label for label in v.component_names)
-    return Field(f"{before}{v.name}", (n,), labels, v.units, v.kind, (v.owner,) * n)
-
-
-def _field_of_base(name: str, link: str, components: Sequence[str], unit: str) -> Field:
-    n = len(components)
-    labels = tuple(f"{name}.{component}" for component in components)
-    return Field(name, (n,), labels, (unit,) * n, BASE, (link,) * n)
+def _rows(name: str, labels: Sequence[str], units: Sequence[str], kind: str, owner: str) -> Field:
+    """A field of numbers of one owner."""
+    return Field(name, (len(labels),), tuple(labels), tuple(units), kind, (owner,) * len(labels))
 
 
 def _field(system: System, part: OutputSlice, before: str) -> Field:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.logs.checks import samples_by_state
-from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.reading import LogCounts
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
@@ -19,7 +18,7 @@ from nori_dyn.solve.plausibility.checks import warnings_of_motion, warnings_of_r
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.tables import Shown
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Indices
 
 MOST = 1000
 """Singular samples that are listed by their numbers, at most."""
@@ -121,7 +120,9 @@ def look_at(
         return
     looked = samples.at(slice(0, LOOKED_AT)) if before else samples
     for each, places in samples_by_state(looked).items():
-        in_states = _in_states(systems, samples.record, looked.y[places], dict.fromkeys([each, *systems]))
+        of_state, states = samples.record.own_readings, dict.fromkeys([each, *systems])
+        y_all = looked.y[places]
+        in_states = ((systems[state], of_state(state, y_all)) for state in states)
         system, y = next(in_states)
         rest, elsewhere = (list(in_states), ()) if are_recognised else ((), in_states)
         falls = not each and len(systems) > 1  # as it may without a contact
@@ -135,13 +136,6 @@ def look_at(
     found = warnings_of_motion(system, looked.q, looked.qd, y, whole, dt, t, others, by_model)
     pairs = {"rates": ("q", "qd"), "accelerations": ("qd", "qdd")}
     report.doubt(tuple(replace(each, message=each.message + _said(units, pairs.get(each.check))) for each in found))
-
-
-def _in_states(
-    systems: Mapping[ContactState, System], record: SampleRecord, y: Floats, states: Iterable[ContactState]
-) -> Iterator[tuple[System, Floats]]:
-    """Yield the system and the readings (N, ny) of contact states, by those of all states."""
-    yield from ((systems[state], record.own_readings(state, y)) for state in states)
 
 
 def _said(units: Mapping[str, str], kinds: tuple[str, str] | None) -> str:
