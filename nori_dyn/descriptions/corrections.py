@@ -56,7 +56,9 @@ def _likeness(tree: KinematicTree, model: FileModel) -> int:
     joints = {joint.name: joint.X_tree for joint in of_file}
     placed = [(joints[name], X) for name, X in zip(tree.joint_names, tree.X_tree, strict=True) if name in joints]
     n_placed = sum(np.array_equal(X.E, Y.E) and np.array_equal(X.r, Y.r) for X, Y in placed)
-    return n_placed + sum(np.array_equal(lumped(own), I) for own, I in zip(_bodies(tree, links), tree.I, strict=True))
+    return n_placed + sum(
+        np.array_equal(lumped(own), I) for own, I in zip(links_of_bodies(tree, links), tree.I, strict=True)
+    )
 
 
 def likeliest(tree: KinematicTree, models: Sequence[FileModel], path: str | os.PathLike[str]) -> int:
@@ -92,7 +94,7 @@ def _check_same_robot(tree: KinematicTree, model: FileModel, path: str | os.Path
             )
 
 
-def _bodies(tree: KinematicTree, links: Sequence[LinkData]) -> list[list[tuple[LinkData, Transform]]]:
+def links_of_bodies(tree: KinematicTree, links: Sequence[LinkData]) -> list[list[tuple[LinkData, Transform]]]:
     """The links of each body of a tree, its own first, with their transforms from its frame."""
     bodies: list[list[tuple[LinkData, Transform]]] = [[] for _ in tree.names]
     by_name = {link.name: link for link in links}
@@ -125,7 +127,7 @@ def corrected_links(
     """
     found: dict[str, LinkData] = {}
     notes: list[str] = []
-    for I, parts in zip(tree.I, _bodies(tree, links), strict=True):
+    for I, parts in zip(tree.I, links_of_bodies(tree, links), strict=True):
         if is_same_inertia(I, lumped(parts)):
             continue
         own, X = next((part for part in parts if holders is None or part[0].name in holders), parts[0])

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Friction, Rotor, Spring
 from nori_dyn.components.base import OnJoints
 from nori_dyn.descriptions.component_files import checked_components
@@ -22,6 +21,7 @@ from nori_dyn.descriptions.corrections import (
     corrected_links,
     is_same_inertia,
     likeliest,
+    links_of_bodies,
     listed,
     note_on_no_place,
     notes_on_curves,
@@ -94,7 +94,8 @@ def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     links, notes = corrected_links(tree, reader.links, writer.numbers)
     writer.write_links(links)
     writer.write_joints(tree)
-    own = {component_name(name) for name in writer.constraints()}
+    counts = ("tendon", mjcf.model.ntendon), ("equality", mjcf.model.neq)
+    own = {component_name(mjcf.named(kind, number)) for kind, n in counts for number in range(n)}
     others = [one for one in tree.components if not isinstance(one, Friction | Rotor | Spring)]
     others = [one for one in others if one.name.removeprefix(f"{one.type}/") not in own]
     frictions = [*notes_on_widths(tree, "MJCF"), *notes_on_curves(tree, "MJCF")]
@@ -122,10 +123,8 @@ def check_mjcf(tree: KinematicTree, path: str | os.PathLike[str], source: str | 
             "of the model: write it beside the first one. Inertias that no distribution of mass has are refused too."
         ) from None
     reader = _reader(tree, mjcf, path, clean=True)
-    links = {link.name: link for link in reader.links}
-    for i, name in enumerate(tree.names):
-        fixed = [(links[frame], place.X) for frame, place in tree.frames.items() if place.link == i and frame in links]
-        if not is_same_inertia(lumped([(links[name], Transform.identity()), *fixed]), tree.I[i], AS_WRITTEN):
+    for name, I, parts in zip(tree.names, tree.I, links_of_bodies(tree, reader.links), strict=True):
+        if not is_same_inertia(lumped(parts), I, AS_WRITTEN):
             raise ModelError(f"{source}: corrected, MuJoCo makes another inertia of the body '{name}'. {HINT}")
     _check_joints(tree, reader, source)
 
@@ -293,12 +292,6 @@ class _MjcfEditor:
         if len(joints) != m.body_jntnum[body]:
             raise FileFormatError(f"{self.source}: its joint '{self.joints[number]}' is not written out in it.")
         return joints[number - int(m.body_jntadr[body])]
-
-    def constraints(self) -> Iterator[str]:
-        """Yield the names of what the model has of tendons and equality constraints."""
-        for kind, n in (("tendon", self.reader.model.ntendon), ("equality", self.reader.model.neq)):
-            for number in range(n):
-                yield self.reader.name(kind, number)
 
     def notes(self, tree: KinematicTree) -> Iterator[str]:
         """Yield notes on what was done besides."""

@@ -58,9 +58,6 @@ class Convention:
     first_row: ClassVar[int] = 0
     """The row of the first joint in fx."""
 
-    world_wrenches: ClassVar[bool] = False
-    """Whether wrenches are in world axes."""
-
     def width(self, joint: Joint) -> int:
         """Number of configuration coordinates of a joint."""
         return joint.nq
@@ -125,14 +122,12 @@ class _PinocchioConvention(Convention):
     def peer_wrench(self, X: Transform, f: Array) -> Array:
         return np.roll(f, 3, axis=0)
 
-    def own_wrench(self, X: Transform, f: Array) -> Array:
-        return np.roll(f, 3, axis=0)
+    own_wrench = peer_wrench
 
 
 class _MuJoCoConvention(Convention):
     absent = ("helical", "cylindrical", "planar")
     turning = ("free",)
-    world_wrenches = True
 
     def peer_q(self, joint: Joint, q: Array, width: int) -> Array:
         return np.concatenate([q[:-4], scalar_first(q)]) if "quaternion" in joint.coordinates else q
@@ -164,7 +159,6 @@ class _MuJoCoConvention(Convention):
 
 class _FeatherstoneConvention(Convention):
     absent = ("cylindrical", "planar")
-    world_wrenches = True
 
     def peer_q(self, joint: Joint, q: Array, width: int) -> Array:
         return np.concatenate([scalar_first(q), q[:-4]]) if "quaternion" in joint.coordinates else q

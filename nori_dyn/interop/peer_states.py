@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.ranges import width
-from nori_dyn.algebra.spatial import Transform, matvec, transpose
+from nori_dyn.algebra.spatial import matvec, transpose
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError, UnknownNameError
 from nori_dyn.interop.conventions import CONVENTIONS, Convention, ConventionName
 from nori_dyn.interop.pinocchio_model import check_model, kind_of
@@ -151,24 +151,18 @@ class PeerLayout:
         for i in reversed(range(tree.n_links)):
             if not tree.joints[i].nv and not tree.is_root(i):
                 own[tree.parents[i]] += X_up[i].force_to_parent(own[i])
-        at = self._link_places(q)
+        at = world_transforms(tree, X_up)
         peer = np.zeros((self.convention.first_row + len(self.places), *own.shape[1:]))
         for row, (i, _, _) in enumerate(self.places, self.convention.first_row):
             peer[row] = self.convention.peer_wrench(at[i], own[i])
         return _batch_first(peer, 2)
 
     def _own_wrenches(self, q: Array, fx: Floats) -> Floats:
-        peer, at = _spatial_first(fx, 2), self._link_places(q)
+        peer, at = _spatial_first(fx, 2), world_transforms(self.tree, link_transforms(self.tree, q))
         own = np.zeros((self.tree.n_links, *peer.shape[1:]))
         for row, (i, _, _) in enumerate(self.places, self.convention.first_row):
             own[i] = self.convention.own_wrench(at[i], peer[row])
         return _batch_first(own, 2)
-
-    def _link_places(self, q: Array) -> dict[int, Transform]:
-        """Transform from the world's to each link's coordinates."""
-        if not self.convention.world_wrenches:
-            return dict.fromkeys(range(self.tree.n_links), Transform.identity())
-        return world_transforms(self.tree, link_transforms(self.tree, q))
 
 
 def to_convention(

@@ -271,11 +271,17 @@ class CsvSource(LogSource):
     def place(self, stream: str, sample: int) -> str:
         done = 0
         for piece in self._pieces():
-            rows = _rows(_lines(self.path, piece), self._head)
+            rows = self._rows(piece)
             if sample < done + len(rows):
                 return f"{self.path}:{rows[sample - done][0]}"
             done += len(rows)
         return super().place(stream, sample)
+
+    def _rows(self, piece: Piece) -> list[tuple[int, str]]:
+        """The lines of a piece with numbers."""
+        head, lines = self._head, _lines(self.path, piece)
+        rows = [(n, line) for n, line in lines if n >= head.data and not line.lstrip().startswith("#")]
+        return [(n, opened(line, head.delimiter)) for n, line in rows] if head.has_lists else rows
 
     def _pieces(self) -> Iterator[Piece]:
         """Yield lines, some megabytes at once; one without an end, which comes last, by itself.
@@ -323,7 +329,7 @@ class CsvSource(LogSource):
 
     def _is_cut(self, piece: Piece) -> bool:
         """Whether a piece is a line that ends within its last cell."""
-        rows = [] if piece[1].endswith(b"\n") else _rows(_lines(self.path, piece), self._head)
+        rows = [] if piece[1].endswith(b"\n") else self._rows(piece)
         found = cells(rows[0][1], self._head.delimiter) if rows else []
         if len(found) != len(self._head.names):
             return 0 < len(found) < len(self._head.names)
@@ -334,7 +340,7 @@ class CsvSource(LogSource):
         dates = [column for column in columns if column in self._head.dates]
         if dates:  # the others, which are many, the faster way
             rest = [column for column in columns if column not in self._head.dates]
-            slow = parse_slowly(self.path, self._head, _rows(_lines(self.path, piece), self._head), dates)
+            slow = parse_slowly(self.path, self._head, self._rows(piece), dates)
             parts = dict(zip((*dates, *rest), np.hstack([slow, self._parse(piece, rest)]).T, strict=True))
             return np.column_stack([parts[column] for column in columns])
         n, content = piece
@@ -344,7 +350,7 @@ class CsvSource(LogSource):
             and (table := _parse_large(content, self._head, columns)) is not None
         ):
             return table
-        rows = _rows(_lines(self.path, piece), self._head)
+        rows = self._rows(piece)
         if not rows or not columns:
             return np.empty((len(rows), len(columns)))
         lines = [line for _, line in rows]
@@ -400,11 +406,6 @@ def _lines(path: Path, piece: Piece) -> list[tuple[int, str]]:
     with refusing(f"{path}: is damaged or not text"):
         text = content.decode("utf-8-sig" if n == 1 else "utf-8")  # Excel marks the beginning
     return [(k, line) for k, line in enumerate(text.split("\n"), start=n) if line.strip()]
-
-
-def _rows(lines: list[tuple[int, str]], head: Head) -> list[tuple[int, str]]:
-    rows = [(n, line) for n, line in lines if n >= head.data and not line.lstrip().startswith("#")]
-    return [(n, opened(line, head.delimiter)) for n, line in rows] if head.has_lists else rows
 
 
 class CsvWriter(Writer):

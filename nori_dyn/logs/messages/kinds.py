@@ -50,11 +50,7 @@ def standard_types(encoding: Encoding) -> Types:
     """
     types: Types = typestore_of(encoding).fielddefs
     known = VENDORS.items() if encoding == "cdr" else ()
-    return {**types, **{kind: d for k, text in known for kind, d in parsed_types(_lines(text), k).items()}}
-
-
-def _lines(fields: str) -> str:
-    return fields.replace(", ", "\n")
+    return {**types, **{kind: d for k, text in known for kind, d in parsed_types(text.replace(", ", "\n"), k).items()}}
 
 
 def parsed_types(text: str, kind: str, is_idl: bool = False) -> Types:
