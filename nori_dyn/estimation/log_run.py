@@ -41,8 +41,8 @@ from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import unusable
 from nori_dyn.system.side_by_side import SideBySide
+from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
-from nori_dyn.tables.words import listed
 from nori_dyn.typing import Floats, Indices
 
 TimedSamples: TypeAlias = tuple[int, Samples, Floats]
