@@ -149,11 +149,6 @@ def _unlisted(entry: dict[str, Any]) -> dict[str, Any]:
     return entry
 
 
-def takes_own(components: bool | str | os.PathLike[str] | None) -> bool:
-    """Whether all components of a robot's own file are wanted."""
-    return components is not False and components is not None
-
-
 def moving_joints(tree: KinematicTree) -> frozenset[str]:
     """Names of the joints that have freedoms."""
     return frozenset(name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nv)

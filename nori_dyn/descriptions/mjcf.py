@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.descriptions.component_files import takes_own, with_components
+from nori_dyn.descriptions.component_files import with_components
 from nori_dyn.descriptions.mjcf_components import MjcfComponents, beyond_components, components_in
 from nori_dyn.descriptions.mjcf_model import (
     ROOT,
@@ -108,7 +108,7 @@ def load_mjcf(
             notes=notes,
             file=os.fspath(path),
         )
-        if not takes_own(components):
+        if components in (None, False):
             left_out = [*components_in(mjcf.model), *beyond_components(mjcf.model)]
             return tree.replace(notes=(*tree.notes, f"left out: {', '.join(left_out)}")) if left_out else tree
         found = MjcfComponents(mjcf, tree, reader.anchors, still, reader.cleaner)
@@ -265,14 +265,13 @@ class MjcfReader:
 def _base(reader: MjcfReader, base: str) -> tuple[bool, list[int], list[str]]:
     """Whether to add a free joint, the bodies of the tree with its root first, and notes."""
     m = reader.model
-    parents = [int(i) for i in m.body_parentid]
     everything = list(range(m.nbody))
     if base not in ("fixed", "floating"):
         raise ModelError(f"base must be 'fixed' or 'floating', not {base!r}.")
     if base == "fixed":
         return False, everything, []
-    top = [body for body in everything[1:] if parents[body] == ROOT]
-    subtrees = {body: _subtree(parents, body) for body in top}
+    top = [body for body in everything[1:] if m.body_parentid[body] == ROOT]
+    subtrees = {body: np.flatnonzero(m.body_rootid == body).tolist() for body in top}
     movers = [body for body in top if any(len(reader.joints_of(i)) for i in subtrees[body])]
     names = [reader.name("body", body) for body in movers]
     free = [any(m.jnt_type[j] == reader.mujoco.mjtJoint.mjJNT_FREE for j in reader.joints_of(body)) for body in movers]
@@ -298,14 +297,6 @@ def _base(reader: MjcfReader, base: str) -> tuple[bool, list[int], list[str]]:
 
 def _bodies(n: int) -> str:
     return f"{n} {'body' if n == 1 else 'bodies'}"
-
-
-def _subtree(parents: Sequence[int], root: int) -> list[int]:
-    members = [root]
-    for body in range(root + 1, len(parents)):  # MuJoCo numbers parents before children
-        if parents[body] in members:
-            members.append(body)
-    return members
 
 
 def _gravity(mjcf: MjcfModel) -> tuple[float, float, float]:

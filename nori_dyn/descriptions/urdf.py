@@ -16,7 +16,7 @@ from typing import Any, Literal
 from nori_dyn.components import Coupling, Friction, Rotor
 from nori_dyn.components.base import Component
 from nori_dyn.components.building import joint_components
-from nori_dyn.descriptions.component_files import moving_joints, takes_own, with_components
+from nori_dyn.descriptions.component_files import moving_joints, with_components
 from nori_dyn.descriptions.urdf_document import IDENTIFIED, YES, UrdfJoint, UrdfRobot, not_numbers, read_urdf, where
 from nori_dyn.descriptions.urdf_sensors import sensor_joints
 from nori_dyn.errors import FileFormatError, ModelError, NoriWarning, UnknownModelNameError, naming
@@ -90,7 +90,7 @@ def load_urdf(
         >>> nd.load_urdf("pendulum.urdf", base="floating")
         KinematicTree('pendulum', 2 links, nq=8, nv=7)
     """
-    takes = takes_own(components)
+    takes = components not in (None, False)
     mimic = ("coupled" if takes else "independent") if mimic is None else mimic
     if mimic not in ("independent", "coupled", "refuse"):
         raise ModelError(f"mimic must be 'independent', 'coupled' or 'refuse', not {mimic!r}.")
