@@ -27,12 +27,11 @@ from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import ContactPrograms
 from nori_dyn.filtering.localization import TouchedSurfaces
 from nori_dyn.filtering.smoother import ContactPasses, Passes, Stretch, Stretches
-from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.reading import SampleReader
 from nori_dyn.logs.report import LogReport, look_at
-from nori_dyn.logs.samples import Samples
+from nori_dyn.logs.samples import Samples, samples_by_state
 from nori_dyn.logs.spool import Spool
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.outputs import Output

@@ -20,11 +20,10 @@ from nori_dyn.identification.fits import Curves, Thinned
 from nori_dyn.identification.formulation import Formulation, LogMoments
 from nori_dyn.identification.moment_accumulator import Decimation, HuberPseudoValues, MomentAccumulator, MovingRows
 from nori_dyn.identification.regression import MOTIONS, torques_of
-from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.motion.differentiation import JUMP
 from nori_dyn.logs.report import LogReport, look_at
-from nori_dyn.logs.samples import Samples
+from nori_dyn.logs.samples import Samples, samples_by_state
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import scalar_rows, without_offset
 from nori_dyn.model.joints import FORCE

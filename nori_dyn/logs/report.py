@@ -9,9 +9,8 @@ from types import MappingProxyType
 import numpy as np
 
 from nori_dyn.filtering.history_summary import Summary
-from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.reading import LogCounts
-from nori_dyn.logs.samples import Samples
+from nori_dyn.logs.samples import Samples, samples_by_state
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.checks import warnings_of_motion, warnings_of_readings

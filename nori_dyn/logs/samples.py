@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError
+from nori_dyn.errors import InputError, UnplannedStateError
 from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.solve.over_ticks import some
@@ -97,6 +97,23 @@ def contact_states(samples: Samples) -> Mapping[ContactState, Indices | slice]:
         state = tuple(name for name, is_closed in zip(names, row, strict=True) if is_closed)
         found[state] = np.flatnonzero(of_samples.reshape(-1) == k)
     return found
+
+
+def samples_by_state(samples: Samples) -> dict[ContactState, Indices | slice]:
+    """Indices of the samples of each contact state that occurs.
+
+    Raises:
+        UnplannedStateError: one has no system; says where.
+        InputError: a contact is neither open nor closed.
+    """
+    systems = samples.record.systems
+    found = contact_states(samples)
+    for state, places in found.items():
+        if state not in systems:
+            error = UnplannedStateError(state, tuple(systems))
+            error.args = (f"{samples.at(places).place(0)}: {error}",)
+            raise error
+    return dict(found)
 
 
 def shown_value(value: float) -> str:

@@ -4,16 +4,7 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags, of the extra live, is not installed")
 
-from nori_dyn.live.zenoh_transport import (
-    Origin,
-    kind_of,
-    node_token,
-    plain_key,
-    publisher_token,
-    ros_key,
-    ros_keys,
-    type_hash,
-)
+from nori_dyn.live.zenoh_transport import Origin, kind_of, node_token, publisher_token, ros_key, ros_keys, type_hash
 
 STRING = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"
 CHATTER = f"0/chatter/std_msgs::msg::dds_::String_/{STRING}"
@@ -22,7 +13,6 @@ CHATTER = f"0/chatter/std_msgs::msg::dds_::String_/{STRING}"
 def test_keys_and_tokens_are_those_of_the_design_document():
     assert ros_key(0, "/chatter", "std_msgs/msg/String") == CHATTER
     assert ros_key(0, "/robot1/chatter", "std_msgs/msg/String") == CHATTER.replace("0/", "0/robot1/", 1)
-    assert plain_key("/robot1/chatter") == "robot1/chatter"
     session = "8b20917502ee955ac4476e0266340d5c"
     listener = "@ros2_lv/2/aac3178e146ba6f1fc6e6a4085e77f21/0/0/NN/%/%/listener"
     assert node_token(2, "aac3178e146ba6f1fc6e6a4085e77f21", "listener") == listener
