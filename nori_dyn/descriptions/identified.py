@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from nori_dyn.components.friction import Friction
@@ -70,8 +68,13 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
     out = Path(out)
     if root == "mujoco":
         corrected = corrected_mjcf(tree, path)
-        with _beside(out, corrected.content) as draft:
-            check_mjcf(tree, draft, path)
+        try:  # a model finds its meshes from its own folder
+            with tempfile.NamedTemporaryFile(dir=out.parent, prefix=".partial-", suffix=out.suffix) as draft:
+                draft.write(corrected.content)
+                draft.flush()
+                check_mjcf(tree, draft.name, path)
+        except OSError as error:
+            raise FileFormatError(f"{out}: cannot be written: {reason(error)}.") from None
         notes = corrected.notes
     else:
         corrected = corrected_urdf(tree, path)
@@ -103,21 +106,3 @@ def check_robot(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> 
         )
     check_writable(out)
     return path, root
-
-
-@contextmanager
-def _beside(out: Path, content: bytes) -> Iterator[Path]:
-    """Have a content in a file beside another one for a while: a model finds its meshes from its own folder."""
-    draft: Path | None = None
-    try:
-        try:
-            descriptor, name = tempfile.mkstemp(dir=out.parent, prefix=".partial-", suffix=out.suffix)
-            draft = Path(name)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-        except OSError as error:
-            raise FileFormatError(f"{out}: cannot be written: {reason(error)}.") from None
-        yield draft
-    finally:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
