@@ -27,7 +27,7 @@ from nori_dyn.filtering.collisions import CollisionDetector
 from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.localization import ContactLocalizer
 from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping, save_mapping
-from nori_dyn.logs.motion.joint_model import JointNoise
+from nori_dyn.logs.motion.joint_filter import JointNoise
 from nori_dyn.logs.motion.joint_motion import joint_motion
 from nori_dyn.model.closure import closed
 from nori_dyn.model.surface import Surface

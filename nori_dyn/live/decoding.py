@@ -10,8 +10,7 @@ from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.logs.messages.kinds import MalformedMessage, standard_types
-from nori_dyn.logs.messages.layout import MessageLayout
-from nori_dyn.logs.messages.topic import LAYOUTS, LOG_TIME, Topic
+from nori_dyn.logs.messages.topic import LAYOUTS, LOG_TIME, MessageLayout, Topic
 from nori_dyn.typing import Floats
 
 SIGNATURES = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.logs.motion.differentiation import ACCELERATION, AUTO, JUMP, METHODS, Differentiate
-from nori_dyn.logs.motion.joint_model import DERIVATIVES, JointModel, JointNoise
+from nori_dyn.logs.motion.joint_filter import DERIVATIVES, JointModel, JointNoise
 from nori_dyn.logs.motion.joint_noise import BANDWIDTHS, EXACT
 from nori_dyn.typing import Floats
 

@@ -22,7 +22,7 @@ from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.writer import Field, FileSchema
 from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 from nori_dyn.logs.messages.kinds import MalformedMessage
-from nori_dyn.logs.messages.layout import LONGEST
+from nori_dyn.logs.messages.topic import LONGEST
 from tests.messages_of_ros import JOINT_STATE, joint_state
 from tests.robots import load
 from tests.systems import ACCELERATIONS, SPEED, UNLOADED, sensor_set

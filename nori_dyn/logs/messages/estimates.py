@@ -25,8 +25,7 @@ import numpy as np
 
 from nori_dyn.logs.formats.writer import SIGMA, TIME, Field, FileSchema, flat
 from nori_dyn.logs.messages.kinds import Encoding, standard_types, typestore_of
-from nori_dyn.logs.messages.layout import MessageLayout, layout_of
-from nori_dyn.logs.messages.topic import LOG_TIME, STAMP
+from nori_dyn.logs.messages.topic import LOG_TIME, STAMP, MessageLayout, layout_of
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.typing import Floats, Indices
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.logs.formats.source import BLOCK
-from nori_dyn.logs.motion.joint_filter import even_step, joint_states
-from nori_dyn.logs.motion.joint_model import JointModel, JointNoise
+from nori_dyn.logs.motion.joint_filter import JointModel, JointNoise, even_step, joint_states
 from nori_dyn.logs.motion.joint_noise import likeliest, stretches
 from nori_dyn.typing import Booleans, Floats
 

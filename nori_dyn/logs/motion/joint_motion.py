@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from nori_dyn.algebra.arrays import numeric
 from nori_dyn.errors import InputError
 from nori_dyn.logs.clock import median_step
-from nori_dyn.logs.motion.joint_filter import even_step, joint_states
-from nori_dyn.logs.motion.joint_model import JointNoise, check_positive
+from nori_dyn.logs.motion.joint_filter import JointNoise, check_positive, even_step, joint_states
 from nori_dyn.logs.motion.joint_noise import likeliest, stretches
 from nori_dyn.typing import Floats
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.motion.joint_model import DERIVATIVES, JointModel, JointNoise, linear_recursion
+from nori_dyn.logs.motion.joint_filter import DERIVATIVES, JointModel, JointNoise, linear_recursion
 from nori_dyn.typing import Floats
 
 BANDWIDTHS = (5e-3, 10.0)

@@ -9,8 +9,15 @@ from scipy.stats import chi2
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError
-from nori_dyn.logs.motion.joint_filter import JointFilter, joint_states
-from nori_dyn.logs.motion.joint_model import BEFORE, JointModel, JointNoise, covariance, linear_recursion
+from nori_dyn.logs.motion.joint_filter import (
+    BEFORE,
+    JointFilter,
+    JointModel,
+    JointNoise,
+    covariance,
+    joint_states,
+    linear_recursion,
+)
 
 READ = {"positions": (0,), "velocities": (1,), "both": (0, 1)}
 

@@ -10,8 +10,7 @@ pytest.importorskip("rosbags")
 from rosbags.typesys import Stores, get_typestore
 
 from nori_dyn.logs.messages.kinds import MalformedMessage, parsed_types, standard_types
-from nori_dyn.logs.messages.layout import layout_of
-from nori_dyn.logs.messages.topic import Topic
+from nori_dyn.logs.messages.topic import Topic, layout_of
 
 STORES = {"cdr": get_typestore(Stores.ROS2_JAZZY), "ros1": get_typestore(Stores.ROS1_NOETIC)}
 KIND = "sensor_msgs/msg/JointState"
