@@ -139,14 +139,11 @@ def _merged(tree: KinematicTree, components: Sequence[Component]) -> list[dict[s
                 entry = alike
         if not any(entry is one for one in entries):
             entries.append(entry)
-    return [_unlisted(entry) for entry in entries]
-
-
-def _unlisted(entry: dict[str, Any]) -> dict[str, Any]:
-    joints = entry.get("joints")
-    if isinstance(joints, list) and len(joints) == 1 and joints[0] not in WORDS:
-        return {**entry, "joints": joints[0]}
-    return entry
+    for entry in entries:
+        joints = entry.get("joints")
+        if isinstance(joints, list) and len(joints) == 1 and joints[0] not in WORDS:
+            entry["joints"] = joints[0]
+    return entries
 
 
 def moving_joints(tree: KinematicTree) -> frozenset[str]:

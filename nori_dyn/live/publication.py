@@ -195,12 +195,11 @@ def _state(account: Account, waiting_for: str) -> tuple[int, str]:
 def _estimates(account: Account, total: Account) -> dict[str, Any]:
     """Figures by name: of the period, and where there are some of all."""
     figures: dict[str, Any] = {"rate": f"{account.rate:.1f}"}
-    figures |= {f"latency {name} [ms]": f"{1e3 * seconds:.3f}" for name, seconds in account.latency.figures().items()}
-    figures |= {f"work {name} [ms]": f"{1e3 * seconds:.3f}" for name, seconds in account.work.figures().items()}
+    for what, latency in (("latency", account.latency), ("work", account.work)):
+        figures |= {f"{what} {name} [ms]": f"{1e3 * seconds:.3f}" for name, seconds in latency.figures().items()}
     figures |= {"estimates in all": total.estimates, "dropped in all": total.dropped, "overruns in all": total.overruns}
     figures |= {"fell back in all": total.fell_back}
-    figures |= {f"left out in all: {reason}": n for reason, n in total.skipped.items()}
-    figures |= {f"sensor left out in all: {name}": n for name, n in total.sensors.items()}
-    figures |= {f"suspect in all: {name}": n for name, n in total.suspects.items()}
-    figures |= {f"collisions in all: {name}": n for name, n in total.collisions.items()}
+    counts = {"left out": total.skipped, "sensor left out": total.sensors, "suspect": total.suspects}
+    for what, of in (counts | {"collisions": total.collisions}).items():
+        figures |= {f"{what} in all: {name}": n for name, n in of.items()}
     return figures

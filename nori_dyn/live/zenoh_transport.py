@@ -256,9 +256,5 @@ def _opened(zenoh: Any, endpoints: Endpoints) -> Any:
             config.insert_json5(name, json.dumps(value))
         return zenoh.open(config)
     except zenoh.ZError as error:
-        raise TransportError(endpoints.listening, endpoints.connect, _reason(error)) from None
-
-
-def _reason(error: Exception) -> str:
-    """Message of Zenoh, without the places in its own sources."""
-    return re.sub(r"\s*at /\S+\.rs:\d+\.?", "", str(error)).strip().rstrip(".")
+        reason = re.sub(r"\s*at /\S+\.rs:\d+\.?", "", str(error)).strip().rstrip(".")  # without Zenoh's own sources
+        raise TransportError(endpoints.listening, endpoints.connect, reason) from None

@@ -210,8 +210,10 @@ class MappingEntries:
         if entry.above is not None:
             if not entry.of.startswith(CONTACT):
                 raise self.wrong(f"`above` is for contacts, and '{entry.of}' is none.")
-            return _above(entry.above), everything, units
-        own = self._components(entry, names)
+            above = entry.above
+            return (lambda x: np.where(np.isnan(x), np.nan, (x > above).astype(float))), everything, units
+        is_free = entry.of.startswith("qd:") and len(names) == len(VELOCITY)  # numbered in the record
+        own = list(VELOCITY) if is_free else [name.rpartition(".")[2] for name in names]
         parts = entry.components or own
         if len(set(parts)) != len(parts) or not set(parts) <= set(own):
             raise self.wrong(f"the components of '{entry.of}' are {', '.join(own)}, not {', '.join(parts)}.")
@@ -223,11 +225,6 @@ class MappingEntries:
         except MappingError as error:
             raise self.wrong(f"'{entry.of}': {error}") from None
         return (lambda values: np.asarray(matrix @ values)), order, [units[k] for k in order]
-
-    def _components(self, entry: MappingEntry, names: tuple[str, ...]) -> list[str]:
-        """Names of the components of a quantity; the velocity of a free joint is numbered in the record."""
-        is_free = entry.of.startswith("qd:") and len(names) == len(VELOCITY)
-        return list(VELOCITY) if is_free else [name.rpartition(".")[2] for name in names]
 
     def _factors(self, entry: MappingEntry, units: Sequence[str]) -> Floats:
         """Factor of each column to SI; lengths beside angles in degrees are in SI already.
@@ -277,10 +274,6 @@ def _sources(entry: MappingEntry, n: int, joint: str = "", k: int = 0, n_joints:
     parts = entry.components or [""] * n
     numbered = [source.replace("{k}", str(j)).replace("{component}", part) for j, part in enumerate(parts)]
     return list(dict.fromkeys(numbered))
-
-
-def _above(threshold: float) -> Conversion:
-    return lambda values: np.where(np.isnan(values), np.nan, (values > threshold).astype(float))
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,12 +73,11 @@ def oriented(orientation: Orientation, before: int) -> Conversion | None:
         return None
     if orientation == "wxyz":
         return lambda values: np.concatenate([values[:before], scalar_last(values[before:])])
-    return lambda values: np.concatenate([values[:before], quaternion_of_rpy(values[before:])])
 
+    def of_rpy(values: Floats) -> Floats:  # R_z(yaw) R_y(pitch) R_x(roll)
+        return np.concatenate([values[:before], Rotation.from_euler("xyz", values[before:].T).as_quat().T])
 
-def quaternion_of_rpy(rpy: Floats) -> Floats:
-    """Quaternions (4, n), as (x, y, z, w), of roll, pitch and yaw (3, n) [rad]: R_z(y) R_y(p) R_x(r)."""
-    return np.asarray(Rotation.from_euler("xyz", rpy.T).as_quat().T)
+    return of_rpy
 
 
 VELOCITY = ("wx", "wy", "wz", "vx", "vy", "vz")

@@ -191,7 +191,10 @@ class EstimateMessages:
                 published.append(EstimateTopic(_free(topic, taken), kind, layout, tuple(paths), columns))
             first += len(each.labels)
         self.published = tuple(published)
-        self.about = encode_text(json.dumps(self._told(), ensure_ascii=False), encoding)
+        store = typestore_of(encoding)
+        serialize = store.serialize_cdr if encoding == "cdr" else store.serialize_ros1
+        told = store.types[ABOUT_KIND](data=json.dumps(self._told(), ensure_ascii=False))
+        self.about = bytes(serialize(told, ABOUT_KIND))
 
     def encode(self, t: Floats | None, values: Mapping[str, Floats]) -> Iterator[tuple[EstimateTopic, list[bytes]]]:
         """Yield each topic, and its messages, one a sample.
@@ -266,13 +269,6 @@ def times_of(t: Floats | None, first: int, n: int) -> list[int]:
     whole = np.floor(t)
     ns = whole.astype(np.int64) * 10**9 + np.rint((t - whole) * 1e9).astype(np.int64)
     return np.maximum(ns, 0).tolist()  # type: ignore[no-any-return]
-
-
-def encode_text(text: str, encoding: Encoding) -> bytes:
-    """A message of the kind std_msgs/String."""
-    store = typestore_of(encoding)
-    message = store.types[ABOUT_KIND](data=text)
-    return bytes((store.serialize_cdr if encoding == "cdr" else store.serialize_ros1)(message, ABOUT_KIND))
 
 
 def _messages_of(each: Field) -> Iterator[tuple[str, str, str, list[str], list[str], range | list[int]]]:
