@@ -11,7 +11,7 @@ from nori_dyn.errors import PlanError
 from nori_dyn.export.files import c_export
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OK, UNPLANNED_CONTACTS
-from tests.exported import Exported, listed, needs_cpp, written
+from tests.exported import Exported, listed, needs_cpp
 from tests.tolerances import SAME_PROGRAM, assert_close
 
 pytestmark = needs_compiler
@@ -144,13 +144,6 @@ def test_the_example_runs_and_so_does_a_program_in_cpp(made, tmp_path):
     )
     (tmp_path / "cpp").mkdir()
     assert "not planned" in made.run_cpp(program, tmp_path / "cpp")
-
-
-def test_a_plan_set_exports_itself(planned, tmp_path):
-    made = planned.export(tmp_path / "out", name="two")
-    assert written(tmp_path / "out") == dict(made.files)
-    assert len(made.functions) == len(planned.states)
-    assert made.inputs["y"] == len(planned.measurement_names)
 
 
 def test_more_contacts_than_an_enum_has_bits_are_refused():

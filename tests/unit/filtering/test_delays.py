@@ -17,29 +17,24 @@ def walking(walk, sigma, **more):
     return remembering(torque, UNLOADED, ACCELERATIONS, memory={"offsets": {"of": "offset", "walk": walk, **more}})
 
 
-@pytest.mark.parametrize(("walk", "dt"), [(0.5, 0.01), (3.0, 0.1), (1e-2, 0.05), (6e-7, 0.05)])
-def test_a_walk_that_is_read(walk, dt):
-    plan = planned(walking(walk, 0.2), ARM, ("offset", "tau"))
-    Q, r2 = walk**2 * dt, 0.04
-    P = Q / 2 + np.sqrt(Q**2 / 4 + Q * r2)
-    K = P / (P + r2)  # of Kalman's filter of a random walk, settled
-    found = nd.Tracker(plan, dt, backend="numpy").delays(np.zeros(1))
-    assert found["offset:tau:joint1"] == pytest.approx(dt * (1 - K) / K, rel=1e-9)
-    np.testing.assert_allclose(found.outputs["offset"], dt * (1 - K) / K, rtol=1e-9)
-    np.testing.assert_array_equal(found.outputs["tau"], 0.0)  # known by the acceleration
-    assert "offset:tau:joint1" in str(found)
-
-
-def test_what_decays():
-    dt, T = 0.05, 0.3
-    plan = planned(walking(1.0, 0.2, time_constant=T), ARM, ("offset",))
-    a, Q, r2 = np.exp(-dt / T), T / 2 * (1 - np.exp(-2 * dt / T)), 0.04
-    # P = a^2 P r2 / (P + r2) + Q
-    b = r2 * (1 - a**2) - Q
+@pytest.mark.parametrize(
+    ("walk", "dt", "T"),
+    [(0.5, 0.01, np.inf), (3.0, 0.1, np.inf), (1e-2, 0.05, np.inf), (6e-7, 0.05, np.inf), (1.0, 0.05, 0.3)],
+)
+def test_a_walk_that_is_read_and_what_decays(walk, dt, T):
+    more = {"time_constant": T} if np.isfinite(T) else {}
+    plan = planned(walking(walk, 0.2, **more), ARM, ("offset", "tau"))
+    a, r2 = np.exp(-dt / T), 0.04
+    Q = walk**2 * (T / 2 * (1 - np.exp(-2 * dt / T)) if more else dt)
+    b = r2 * (1 - a**2) - Q  # of Kalman's filter, settled: P = a^2 P r2 / (P + r2) + Q
     P = (-b + np.sqrt(b**2 + 4 * Q * r2)) / 2
     K = P / (P + r2)
+    late = dt * (1 - K) / (1 - a * (1 - K))
     found = nd.Tracker(plan, dt, backend="numpy").delays(np.zeros(1))
-    assert found["offset:tau:joint1"] == pytest.approx(dt * (1 - K) / (1 - a * (1 - K)), rel=1e-9)
+    assert found["offset:tau:joint1"] == pytest.approx(late, rel=1e-9)
+    np.testing.assert_allclose(found.outputs["offset"], late, rtol=1e-9)
+    np.testing.assert_array_equal(found.outputs["tau"], 0.0)  # known by the acceleration
+    assert "offset:tau:joint1" in str(found)
 
 
 def test_constants_are_not_followed():

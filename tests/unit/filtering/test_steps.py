@@ -22,22 +22,6 @@ def backends(plan: nd.Plan) -> list[Filter]:
     return [Filter(plan, DT, backend=name) for name in ("native", "numpy")]
 
 
-def test_a_tick_that_is_no_state_is_forgotten_by_the_next():
-    tree = four_bar()
-    q = closed_state(tree, 2)[0]
-    filters = backends(nd.plan(nd.System(tree, four_bars()), outputs=["qdd", "tau"]))
-    rng = np.random.default_rng(2)
-    for k in range(6):
-        y = rng.normal(size=len(filters[0].inputs.y))
-        for one in filters:
-            one.inputs.q[:], one.inputs.qd[:], one.inputs.y[:] = np.nan if k == 2 else q, 0.0, y
-        native, other = (one.tick() for one in filters)
-        assert native.ok == other.ok == (k != 2)
-        if native.ok:
-            for name, values in vars(filters[1].outputs).items():
-                assert getattr(filters[0].outputs, name) == pytest.approx(values, rel=1e-9, abs=1e-9)
-
-
 def test_outputs_are_in_the_coordinates_of_their_frame():
     torques = TORQUES | {"sigma": 0.1, "offset": {"sigma": 10}}
     memory = {"speed": SPEED, "push": {"of": "offset", "walk": 1.0}}
