@@ -129,25 +129,6 @@ class TestDerivatives:
         wrench = rng.normal(size=fx.shape)
         assert_close(np.tensordot(by_fx, wrench, 2), derivative(partial(torque, dfx=wrench)), DIFFERENCES)
 
-    @needs_compiler
-    @pytest.mark.parametrize(
-        ("name", "mode"),
-        [
-            ("two_roots", "reverse"),
-            ("three_children", "forward"),
-            pytest.param("mixed_8", "forward", marks=LONG),
-            pytest.param("mixed_8", "reverse", marks=LONG),
-        ],
-    )
-    def test_native_ones_are_those_of_numpy(self, name, mode):
-        tree, inputs = TREES[name], ("q", "qd", "qdd", "fx")
-        native, other = (
-            nd.compile(nd.rnea, tree, inputs=inputs, backend=backend).derivative(*inputs, mode=mode)(*truth(tree)[:4])
-            for backend in ("native", "numpy")
-        )
-        for one, expected in zip(native, other, strict=True):
-            assert_close(one, expected, RECURSION)
-
     def test_the_two_modes_agree_and_auto_takes_the_cheaper(self, tree):
         q, qd, *_ = truth(tree)
         modes = ("forward", "reverse", "auto")  # each from a graph of its own: equal functions in one are one node

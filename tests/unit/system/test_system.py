@@ -17,7 +17,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.rows import NewtonEuler, SensorRow
 from nori_dyn.system.trace import SymbolicSystem, trace
 from nori_dyn.system.variables import VariableKey
-from tests.systems import ACCELERATIONS, FORWARD, INVERSE, TORQUES, UNLOADED, sensor_set, values_at
+from tests.systems import ACCELERATIONS, INVERSE, TORQUES, UNLOADED, sensor_set, values_at
 from tests.tolerances import EXACT, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
 
@@ -251,23 +251,6 @@ def test_traced_entries_are_those_of_D_and_b(tree):
         assert_close(b, system.b(q, qd, y), RECURSION)
 
 
-def test_structural_zeros_are_found_and_inputs_labelled_in_order():
-    """Of the arm's 40 x 40 matrix only what can be nonzero: a planar chain has many zeros in iXj."""
-    arm = autotree(2)
-    _, symbolic = traced(arm)
-    X = symbolic.pattern.toarray()[13:19, :6]
-    expected = np.zeros((6, 6), dtype=bool)
-    expected[:2, :2] = expected[3:5, 3:5] = expected[2, 2] = expected[5, 5] = True
-    expected[3:5, 2] = True  # a turn of link 1 moves the elbow across it
-    expected[5, 1] = True
-    assert np.array_equal(X, expected)
-    assert symbolic.pattern.nnz == symbolic.rows.size
-    labels = symbolic.graph.labels
-    assert [labels[x.index] for x in symbolic.q] == [f"q[{k}]" for k in range(arm.nq)]
-    assert [labels[x.index] for x in symbolic.qd] == [f"qd[{k}]" for k in range(arm.nv)]
-    assert len(symbolic.y) == arm.nv + 6 * arm.n_links
-
-
 def test_an_equation_of_motion_is_known_by_what_it_gives():
     """With -1 on it, in rows of its own: together they are all the rows of motion."""
     for name in ("one_free_body", "two_roots", "fixed_joints", "mixed_8"):
@@ -291,14 +274,6 @@ def test_rows_of_sensors_are_known_by_their_number():
     assert system.rows[-len(system.sensor_rows) :] == system.sensor_rows
     assert NewtonEuler("a", 0) != VariableKey("a", 0)
     assert [v.key for v in system.variables][:2] == [VariableKey("a", 0), VariableKey("f", 0)]
-
-
-def test_a_batch_is_its_configurations():
-    for tree in TREES.values():
-        system = System(tree, FORWARD)
-        Q = np.array([tree.random_configuration(seed) for seed in range(3)])
-        for q, D in zip(Q, system.D_each(Q), strict=True):
-            assert_close(D.toarray(), system.D(q).toarray(), ROUNDING)
 
 
 def test_an_entry_that_is_zero_in_some_of_a_batch_is_kept():
