@@ -14,27 +14,13 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from nori_dyn import __version__
-from nori_dyn.cli import (
-    bench,
-    demo,
-    estimate,
-    export,
-    identify,
-    info,
-    label,
-    observe,
-    place,
-    plan,
-    robots,
-    schema,
-    serve,
-)
 from nori_dyn.cli.options import command_of
 from nori_dyn.cli.renamed import renamed
 from nori_dyn.errors import NoriError, NoriWarning
@@ -78,23 +64,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its panels break names, and take "[s]" for markup
 )
-BY_PURPOSE: dict[str, Callable[..., None]] = {
-    "plan": plan.plan,
-    "estimate": estimate.estimate,
-    "solve": estimate.estimate,
-    "label": label.label,
-    "serve": serve.serve,
-    "observe": observe.observe,
-    "place": place.place_,
-    "identify": identify.identify,
-    "info": info.info,
-    "robots": robots.robots,
-    "export": export.export,
-    "demo": demo.demo,
-    "bench": bench.bench,
-    "schema": schema.schema,
-}
-for name, command in BY_PURPOSE.items():
+BY_PURPOSE = (
+    *("plan", "estimate", "solve", "label", "serve", "observe", "place"),
+    *("identify", "info", "robots", "export", "demo", "bench", "schema"),
+)
+"""The commands: each is a function in a module of its own name; solve is estimate by another name."""
+
+for name in BY_PURPOSE:
+    own = "estimate" if name == "solve" else name
+    command: Callable[..., None] = getattr(import_module(f"nori_dyn.cli.{own}"), own)
     about = (inspect.getdoc(command) or "").partition("\nArgs:")[0]
     if name == "solve":
         about = f"The same as estimate. {about.replace('nori-dyn estimate', 'nori-dyn solve')}"

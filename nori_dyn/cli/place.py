@@ -23,7 +23,7 @@ EFFORT = 200
 """Integer programs in search of something cheaper, at most."""
 
 
-def place_(
+def place(
     ctx: typer.Context,
     robot: Robot,
     candidates: Path,

@@ -19,8 +19,7 @@ from nori_dyn.logs.clock import LARGEST, Rows, StreamCounts, is_wrong, rows_of, 
 from nori_dyn.logs.formats.source import BLOCK, LogSource, abbreviated, suggestion
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.binding import Binding
-from nori_dyn.logs.mapping.naming import KINDS
-from nori_dyn.logs.mapping.record import ALWAYS
+from nori_dyn.logs.mapping.record import ALWAYS, KINDS
 from nori_dyn.logs.motion.derived import DerivedMotion
 from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.samples import Samples, samples_by_state, shown_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ class Hdf5Source(ArraySource):
         found: list[ArraySeries | None] = []
         claimed: dict[str, int] = {}
         for name in names:
-            with self._naming(name):
+            with refusing(f"{self.path}: '{name}' is damaged"):
                 each = file[name]
                 self._check(file, name, each)
                 claimed[name] = each.nbytes
@@ -121,7 +121,7 @@ class Hdf5Source(ArraySource):
                 raise self._outside(name, "is a link to", link.filename)
             if not isinstance(link, h5py.HardLink):
                 continue
-            with self._naming(name):
+            with refusing(f"{self.path}: '{name}' is damaged"):
                 each = group[own]
             if (at := _address(each)) in seen:
                 continue
@@ -132,10 +132,6 @@ class Hdf5Source(ArraySource):
                 if depth >= DEEPEST:
                     raise FileFormatError(f"{self.path}: '{name}' is in more groups than {DEEPEST}, one in the other.")
                 yield from self._names(each, f"{name}/", seen, depth + 1)
-
-    def _naming(self, name: str) -> AbstractContextManager[None]:
-        """Let errors of h5py say of which array they are."""
-        return refusing(f"{self.path}: '{name}' is damaged")
 
     def _one(self, file: Any, name: str, each: Any, is_matlab: bool) -> ArraySeries | None:
         """An array of numbers, or None; it is opened again where it is read, as open arrays take memory."""

@@ -21,8 +21,7 @@ from nori_dyn.logs.mapping.conversions import (
     oriented,
 )
 from nori_dyn.logs.mapping.log_mapping import Axes, Calibration, LogMapping, MappingEntry, StreamSettings
-from nori_dyn.logs.mapping.naming import KINDS, column_named, usual_names
-from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.mapping.record import KINDS, SampleRecord, column_named, usual_names
 from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.recursions.rnea import gravity_force
 from nori_dyn.system.variables import LOAD

@@ -14,8 +14,7 @@ from nori_dyn.cli.info import USUAL
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log
-from nori_dyn.logs.mapping.naming import column_named
-from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.mapping.record import SampleRecord, column_named
 from nori_dyn.logs.reading import LogCounts
 from nori_dyn.model.joints import Revolute
 from nori_dyn.report.mapping_text import mapping_text
