@@ -14,14 +14,7 @@ import numpy as np
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.component_files import with_components
 from nori_dyn.descriptions.mjcf_components import MjcfComponents, beyond_components, components_in
-from nori_dyn.descriptions.mjcf_model import (
-    ROOT,
-    MjcfModel,
-    compiled,
-    mjcf_sensors,
-    rotation,
-    sensor_bodies,
-)
+from nori_dyn.descriptions.mjcf_model import ROOT, MjcfModel, compiled, mjcf_sensors, rotation
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError, naming
 from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
@@ -126,9 +119,10 @@ def load_mjcf(
 
 def _sensed(mjcf: MjcfModel, locked: Collection[str]) -> list[str]:
     """The bodies without joints, and the locked joints, that carry a force or torque sensor."""
-    entries = [dict(sensor.entry) for sensor in mjcf_sensors(mjcf) if sensor.entry is not None]
-    joints = [entry["joints"] for entry in entries if entry["type"] == "force_torque"]
-    return [*sensor_bodies(mjcf), *dict.fromkeys(joint for joint in joints if joint in locked)]
+    entries = [sensor.entry for sensor in mjcf_sensors(mjcf) if sensor.entry is not None]
+    joints = dict.fromkeys(entry["joints"] for entry in entries if entry["type"] == "force_torque")
+    welds = {f"{link}/fixed": link for body, link in enumerate(mjcf.links) if not mjcf.model.body_jntnum[body]}
+    return [*(welds[joint] for joint in joints if joint in welds), *(joint for joint in joints if joint in locked)]
 
 
 @dataclass

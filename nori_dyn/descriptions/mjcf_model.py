@@ -156,17 +156,6 @@ def mjcf_sensors(mjcf: MjcfModel) -> tuple[ModelSensor, ...]:
     return tuple(_sensor(mjcf, k) for k in range(mjcf.model.nsensor))
 
 
-def sensor_bodies(mjcf: MjcfModel) -> tuple[str, ...]:
-    """The bodies without joints whose weld carries a force or torque sensor."""
-    model, found = mjcf.model, []
-    for k in range(model.nsensor):
-        if _kind(mjcf, k) in ("force", "torque"):
-            body = int(model.site_bodyid[model.sensor_objid[k]])
-            if body and not model.body_jntnum[body]:
-                found.append(mjcf.links[body])
-    return tuple(dict.fromkeys(found))
-
-
 def _kind(mjcf: MjcfModel, k: int) -> str:
     kind = str(mjcf.mujoco.mjtSensor(int(mjcf.model.sensor_type[k])).name).removeprefix("mjSENS_").lower()
     return {"jointactfrc": "jointactuatorfrc"}.get(kind, kind)

@@ -24,12 +24,6 @@ Loader: TypeAlias = Callable[..., KinematicTree]
 LOADERS: dict[str, Loader] = {"robot": load_urdf, "mujoco": load_mjcf}
 """The loader of each format, by the root element of its files."""
 
-SENSORS: dict[str, Callable[[Path], tuple[ModelSensor, ...]]] = {
-    "robot": lambda path: urdf_sensors(read_urdf(path)),
-    "mujoco": lambda path: mjcf_sensors(compiled(path)),
-}
-"""What reads the sensors of each format."""
-
 
 def load_robot(
     robot: str | os.PathLike[str],
@@ -94,7 +88,7 @@ def model_sensors(robot: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
         MissingExtraError: an MJCF model, and mujoco is not installed.
     """
     path, root = robot_file(robot)
-    return SENSORS[root](path)
+    return urdf_sensors(read_urdf(path)) if root == "robot" else mjcf_sensors(compiled(path))
 
 
 def robot_file(robot: str | os.PathLike[str]) -> tuple[Path, str]:
