@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import typer
+from nori_dyn.cli.common import print_json
 
 
 def schema(
@@ -17,8 +17,9 @@ def schema(
         components: Of files of components instead.
         presets: Of presets of robots instead.
     """
-    from nori_dyn.descriptions.component_files import components_schema_json
-    from nori_dyn.descriptions.sensor_configs import schema_json
-    from nori_dyn.estimation.presets import presets_schema_json
+    from nori_dyn.components.config import config_model as of_components
+    from nori_dyn.estimation.preset_data import PresetData
+    from nori_dyn.measurements.sensor_set import config_model as of_sensors
 
-    typer.echo(components_schema_json() if components else presets_schema_json() if presets else schema_json())
+    model = of_components() if components else PresetData if presets else of_sensors()
+    print_json(model.model_json_schema(by_alias=True))

@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from nori_dyn.components.base import Component, OnJoints
-from nori_dyn.components.config import components_of, config_model
+from nori_dyn.components.config import components_of
 from nori_dyn.errors import InvalidConfigError, ModelError, UnknownNameError, naming
 from nori_dyn.io.files import write_bytes
 from nori_dyn.io.yaml_file import read_yaml
@@ -183,8 +183,3 @@ def with_components(
                 f"joint '{error.name}' is locked, and no component can act on it. Leave it out there, or do not lock "
                 "it."
             ) from None
-
-
-def components_schema_json() -> str:
-    """JSON schema of files of components, for editors."""
-    return json.dumps(config_model().model_json_schema(by_alias=True), indent=2)

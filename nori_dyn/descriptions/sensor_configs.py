@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ from nori_dyn.errors import (
     naming,
 )
 from nori_dyn.io.yaml_file import read_yaml
-from nori_dyn.measurements.sensor_set import SensorSet, config_model
+from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 
 Made = TypeVar("Made")
@@ -171,8 +170,3 @@ def _model_entries(model: str | os.PathLike[str], tree: KinematicTree | None) ->
     found = [(sensor.link, dict(sensor.entry)) for sensor in model_sensors(model) if sensor.entry is not None]
     fixed = {name for name, frame in tree.frames.items() if frame.on_world} if tree else set[str]()
     return [entry for link, entry in found if link not in fixed]
-
-
-def schema_json() -> str:
-    """JSON schema of sensor configs, for editors."""
-    return json.dumps(config_model().model_json_schema(by_alias=True), indent=2)

@@ -6,7 +6,6 @@ and how the logs of its vendor are written. Users write their own.
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -381,11 +380,6 @@ def _of_model(
         estimates=of_arm if legs is None else with_fewer(legs.estimates()),
     )
     return Preset(data, Path(model), model)
-
-
-def presets_schema_json() -> str:
-    """JSON schema of presets, for editors."""
-    return json.dumps(PresetData.model_json_schema(by_alias=True), indent=2)
 
 
 def known_presets() -> Mapping[str, Preset]:

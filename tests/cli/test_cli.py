@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.components.config import component_types
 from nori_dyn.demo import run_demo
-from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.measurements.sensor_set import SensorSet, measurement_types
 from tests.peers import pin
 from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, load, pinocchio_model
 from tests.unit.descriptions.test_model_sensors import ARM, ORIGIN, OWN, WRENCH
@@ -164,11 +165,15 @@ def test_components_of_a_file_and_of_the_robot(run, told, figures, tmp_path):
     options = ("--sensors", "inverse_dynamics", "--components", tmp_path / "motors.yaml", "--out", tmp_path / "p.plan")
     told("plan", PANDA, *FINGERS, *options)
     assert nd.Plan.load(tmp_path / "p.plan").system.tree.components[1].inertia == 0.5
-    assert '"rotor"' in run("schema", "--components")[1]
+    schema = told("schema", "--components")
+    assert json.loads(schema)
+    assert all(f'"{name}"' in schema for name in component_types())
 
 
 def test_schema_names_the_sensors_and_wrong_usage_is_status_2(run, told):
-    assert "ExternalWrench" in json.loads(told("schema"))["$defs"]
+    schema = told("schema")
+    assert "ExternalWrench" in json.loads(schema)["$defs"]
+    assert all(f'"{name}"' in schema for name in measurement_types())
     assert run("plan", PANDA)[0] == 2
     assert run("no-such-command")[0] == 2
     assert run("plan", PANDA, "--sensors", "inverse_dynamics", "--out", "x", "--base", "hovering")[0] == 2
