@@ -25,6 +25,9 @@ WIDTH = 80
 JOINT = "\ue000"
 """Stands for a space inside a name, at which no line ends."""
 
+NEGLIGIBLE = 1e-9
+"""Size of a factor, beside the largest of a sum, below which it is rounding: of angles in a robot's file, 1.5708."""
+
 
 def characters(text: str) -> int:
     """How many characters wide a text is; East Asian ones count twice."""
@@ -118,10 +121,14 @@ def numbers(values: Iterable[float], digits: int = 4) -> list[str]:
 def describe_sum(terms: Mapping[str, float], most: int | None = None) -> str:
     """A sum with factors, "I:l1.zz + I:l2.yy + 0.25 m:l3 + 2 more", whose terms are not broken between lines.
 
+    Terms that are rounding beside the largest are left out.
+
     Args:
         terms: the factor of each name.
         most: how many terms are shown; None is all.
     """
+    largest = max(map(abs, terms.values()), default=0.0)
+    terms = {name: factor for name, factor in terms.items() if abs(factor) >= NEGLIGIBLE * largest}
     shown = ""
     for name, factor in list(terms.items())[:most]:
         sign = ("-" if factor < 0 else "") if not shown else (" - " if factor < 0 else " + ")

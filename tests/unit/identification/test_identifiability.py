@@ -59,6 +59,7 @@ def test_json_has_all_of_it(panda):
 def test_sums_in_words():
     terms = {"a": 1.0, "b": -0.25, "c": 2.0, "d": -1.0, "e": 1e-5}
     assert spaced(describe_sum(terms)) == "a - 0.250 b + 2 c - d + 1e-5 e"
+    assert describe_sum({"a": 1.0, "rounding": 3e-16}) == "a"
     assert spaced(describe_sum(terms, 3)) == "a - 0.250 b + 2 c + 2 more"
     assert spaced(describe_sum(dict(list(terms.items())[:3]), 3)) == "a - 0.250 b + 2 c"
 
