@@ -37,7 +37,7 @@ from nori_dyn.planning.orderings.registry import AUTO
 from nori_dyn.planning.orders import ORDERS_SINCE, VERSION, OrderData, looked_up, plan_of, verify
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.over_time import SHOWN, without_prior
-from nori_dyn.planning.planner import EliminationPlan, make_plan
+from nori_dyn.planning.planner import EliminationPlan, Request, make_plan
 from nori_dyn.planning.plans_as_needed import PlansAsNeeded
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system import builder
@@ -491,7 +491,8 @@ def plan_set(
     if not getattr(sensors, "contact_names", ()) and states is None:
         return plan_system(System(tree, sensors), outputs, ordering, seed, effort, cache, progress)
     plans = PlansAsNeeded[Plan](
-        lambda system, like: plan_system(cast(System, system), outputs, ordering, seed, effort, cache, progress, like)
+        lambda system, like: plan_system(cast(System, system), outputs, ordering, seed, effort, cache, progress, like),
+        lambda system: Request.of(system, outputs, seed),
     )
     left_out: dict[ContactState, str] = {}
     for state in sensors.contact_states(states):

@@ -19,8 +19,7 @@ from nori_dyn.errors import InputError, UnknownReadingError, naming
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.outputs import Output, determined_outputs
-from nori_dyn.planning.repeats import remove_repeats
+from nori_dyn.planning.planner import Request
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, EquationOf
 from nori_dyn.system.memory import Remembered
@@ -106,17 +105,8 @@ class AllCases:
         return self.sensors.dynamics_sigma(equation, n)
 
 
-@dataclass(frozen=True, eq=False)
-class Everything:
-    """The system of all cases, and what is asked of it, as of a plan."""
-
-    system: System
-    outputs: tuple[Output, ...]
-    seed: int = 0
-
-
-def everything(tree: KinematicTree, sensors: SensorSet, outputs: Sequence[str] | None, seed: int) -> Everything:
-    """The system of all cases of a robot's contacts.
+def everything(tree: KinematicTree, sensors: SensorSet, outputs: Sequence[str] | None, seed: int) -> Request:
+    """What is asked of the system of all cases of a robot's contacts.
 
     Args:
         tree: the robot.
@@ -128,8 +118,7 @@ def everything(tree: KinematicTree, sensors: SensorSet, outputs: Sequence[str] |
         SensorConfigError: sensors that do not fit the robot.
         UnknownOutputError, PlanError: an output that does not exist, or that depends on forces that nothing tells.
     """
-    settled = remove_repeats(System(tree, AllCases(sensors)), seed)
-    return Everything(settled.system, determined_outputs(settled.system, outputs, settled.undetermined), seed)
+    return Request.of(System(tree, AllCases(sensors)), outputs, seed)
 
 
 class CaseReadings(SideBySide):

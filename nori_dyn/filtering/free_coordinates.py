@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import Protocol
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -35,8 +35,7 @@ from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.identity import code_identity
 from nori_dyn.planning.orders import looked_up
-from nori_dyn.planning.outputs import Output
-from nori_dyn.planning.planner import EliminationPlan, make_plan
+from nori_dyn.planning.planner import EliminationPlan, Request, make_plan
 from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.program.guards import pivot_guards
 from nori_dyn.program.sparse import Places, SparseFunction, sparse_function
@@ -145,7 +144,7 @@ class FreeCoordinates:
     @cached_property
     def memory(self) -> tuple[Remembered, ...]:
         """What persists, in the order of u."""
-        return tuple(sorted(self.system.memory, key=lambda one: one.rate is None))
+        return persisting(self.system)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -220,20 +219,8 @@ class TickRows:
         return np.array(self.X, dtype=np.intp).reshape(-1, 2)
 
 
-class Asked(Protocol):
-    """What a filter is asked for, as a plan is: outputs of a system."""
-
-    @property
-    def system(self) -> System:
-        """The system."""
-
-    @property
-    def outputs(self) -> Sequence[Output]:
-        """The outputs."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of the configurations at which the planner looks."""
+Asked: TypeAlias = EliminationPlan | Request
+"""What a filter is asked for: outputs of a system, by a plan or without one."""
 
 
 def no_memory(sensors: str) -> PlanError:
@@ -271,8 +258,7 @@ _FOUND: WeakKeyDictionary[Asked, FreeCoordinates] = WeakKeyDictionary()
 def _found(plan: Asked) -> FreeCoordinates:
     system = plan.system
     weighed, columns, kept = free_columns(system)
-    memory = sorted(system.memory, key=lambda one: one.rate is None)
-    n_v = sum(len(one.variable.components) for one in memory if one.rate is not None)
+    n_v = sum(len(one.variable.components) for one in system.memory if one.rate is not None)
     exact = tuple(row.equation for row in system.rows if isinstance(row.key, SensorRow) and row.is_exact)
     readings = tuple(_readings(system, columns, exact))
     code, read = code_identity(("filtering",)), [(r.variable.name, r.places) for r in readings]
@@ -292,6 +278,11 @@ def _is_data(system: System) -> bool:
     return isinstance(getattr(system.sensors, "sensors", system.sensors), SensorSet)
 
 
+def persisting(system: System) -> tuple[Remembered, ...]:
+    """What persists, in the order of u: first what has a rate."""
+    return tuple(sorted(system.memory, key=lambda one: one.rate is None))
+
+
 def free_columns(system: System) -> tuple[tuple[RowBlock, ...], Indices, Indices]:
     """The weighed rows that tell something at every tick, the columns that are free, and those that persist.
 
@@ -305,8 +296,7 @@ def free_columns(system: System) -> tuple[tuple[RowBlock, ...], Indices, Indices
     weighed = tuple(row for row in system.rows if not row.is_exact and row.name not in known_first)
     if not weighed:
         raise PlanError(f"all rows of sensors '{system.sensors.name}' hold exactly: a filter needs some with a sigma.")
-    memory = sorted(system.memory, key=lambda one: one.rate is None)
-    kept = np.array([k for one in memory for k in numbers(one.variable.slice)], dtype=np.intp)
+    kept = np.array([k for one in persisting(system) for k in numbers(one.variable.slice)], dtype=np.intp)
     return weighed, np.concatenate([_others(system, kept), kept]), kept
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
 from nori_dyn.filtering.base_reference import AxesTurn, Bridge
-from nori_dyn.filtering.free_coordinates import FreeCoordinates
+from nori_dyn.filtering.free_coordinates import free_columns, persisting
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, predict, smooth_step, update
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.plans_as_needed import PlansAsNeeded
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.track_source import LARGEST_SQUARE
 from nori_dyn.solve.contact_numbers import PlannedStates
@@ -148,9 +149,8 @@ class ContactPrograms:
     """The ticks of all contact states, of one robot.
 
     Attributes:
-        plans: the plan of each contact state.
+        plans: the plan of each contact state, made when it is asked for, which no tick does.
         planned: the contact states that have a plan.
-        each: the ticks, in the order of these.
         all: the readings and the weights of all of them.
 
     Args:
@@ -159,7 +159,6 @@ class ContactPrograms:
         backend: as for `Solver`.
         watch: shows how far compiling is.
         name: what to call the sensors, for messages.
-        like: the same on another backend, whose equations over what is free are taken.
 
     Raises:
         PlanError: see `free_coordinates`; what persists is not the same in all contact states.
@@ -173,30 +172,39 @@ class ContactPrograms:
         backend: str = "auto",
         watch: Watch = unwatched,
         name: str = "contacts",
-        like: ContactPrograms | None = None,
     ) -> None:
-        self.plans, self.planned = dict(plans), PlannedStates(contact_names, plans)
-        self.all = SideBySide([plan.system for plan in plans.values()], name)
-        self._contact_names, self._name = contact_names, name
-        asked: Iterable[EliminationPlan | FreeCoordinates] = plans.values() if like is None else like.coordinates
-        self.each = tuple(TickPrograms(one, backend, watch) for one in asked)
-        first, *others = self.each
-        if any((tick.memory_names, tick.sizes[1]) != (first.memory_names, first.sizes[1]) for tick in others):
+        self.plans = PlansAsNeeded.of(plans)
+        self.planned, self._asked = PlannedStates(contact_names, plans), [self.plans.asked(state) for state in plans]
+        self._backend, self._watch, self._name = backend, watch, name
+        self._made: dict[int, TickPrograms] = {}
+        self.all = SideBySide([one.system for one in self._asked], name)
+        kept = [persisting(one.system) for one in self._asked]
+        of_each = {tuple((one.variable.component_names, one.rate is None) for one in own) for own in kept}
+        if len(of_each) > 1:
             raise PlanError(f"sensors '{name}': what persists is not the same in all contact states.")
+        _ = self.first
+        for one in self._asked[1:]:  # refused before any occurs
+            free_columns(one.system)
+
+    def of(self, number: int) -> TickPrograms:
+        """The ticks of a contact state, by its number, compiled when first asked for."""
+        if number not in self._made:
+            self._made[number] = TickPrograms(self._asked[number], self._backend, self._watch)
+        return self._made[number]
 
     @property
-    def coordinates(self) -> list[FreeCoordinates]:
-        """The equations of each over what is free."""
-        return [tick.coordinates for tick in self.each]
+    def each(self) -> tuple[TickPrograms, ...]:
+        """The ticks of all contact states."""
+        return tuple(map(self.of, range(len(self._asked))))
 
     def on(self, backend: str) -> ContactPrograms:
         """The same on another backend."""
-        return ContactPrograms(self.plans, self._contact_names, backend, unwatched, self._name, self)
+        return ContactPrograms(self.plans, self.planned.contact_names, backend, unwatched, self._name)
 
     @property
     def first(self) -> TickPrograms:
         """That of the first contact state: what persists is the same in all."""
-        return self.each[0]
+        return self.of(0)
 
     def instant(
         self,
@@ -212,7 +220,7 @@ class ContactPrograms:
         Raises:
             InputError: as there.
         """
-        tick = self.each[number]
+        tick = self.of(number)
         own, weighting = self.all.reading(number, y), self.all.weighting(number, weights)
         q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
         return Instant(tick, q, qd, y, w[tick.coordinates.weight_of_rows], tick.measured(q, qd, y))
@@ -245,7 +253,7 @@ class ContactPrograms:
         for number in np.unique(numbers).tolist():
             places = np.flatnonzero(numbers == number)
             among[places] = np.arange(len(places))
-            tick = self.each[number]
+            tick = self.of(number)
             try:
                 weighting: Any = self.all.weighting(number, weights, (len(Q),))
                 own: Any = self.all.reading(number, Y, (len(Q),))

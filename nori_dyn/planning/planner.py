@@ -225,6 +225,31 @@ class EliminationPlan(Shown):
         return bipartite_graph(self.system, self.symbolic, order, self.tried[0].ordering)
 
 
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Outputs that are asked of a system, before it is planned.
+
+    Attributes:
+        system: the system, without rows that repeat others.
+        outputs: the outputs, which are determined.
+        seed: as of `make_plan`.
+    """
+
+    system: System
+    outputs: tuple[Output, ...]
+    seed: int = 0
+
+    @staticmethod
+    def of(system: System, outputs: Sequence[str] | None = None, seed: int = 0) -> Request:
+        """That of outputs by their names, see `make_plan`.
+
+        Raises:
+            NotClosedError, UnknownOutputError, PlanError: see `make_plan`.
+        """
+        reduced = remove_repeats(system, seed)
+        return Request(reduced.system, determined_outputs(reduced.system, outputs, reduced.undetermined), seed)
+
+
 @collector_at_rest()
 def make_plan(
     system: System,

@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.planner import EliminationPlan, Request
 from nori_dyn.system.builder import System
 from nori_dyn.system.limbs import correspondence
 
@@ -26,11 +26,15 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
 
     Args:
         make: returns the plan of a system, like another plan or, given None, by itself.
+        request: returns what a plan of a system is asked for.
     """
 
-    def __init__(self, make: Callable[[System, AnyPlan | None], AnyPlan]) -> None:
+    def __init__(
+        self, make: Callable[[System, AnyPlan | None], AnyPlan], request: Callable[[System], Request] = Request.of
+    ) -> None:
         self.systems: dict[ContactState, System] = {}
         self._make, self._made, self._lock = make, dict[ContactState, AnyPlan](), RLock()
+        self._request, self._asked = request, dict[ContactState, AnyPlan | Request]()
         self._known_like: dict[ContactState, ContactState | None] = {}
 
     @staticmethod
@@ -58,6 +62,14 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
                 plan = self._make(self.systems[state], None if like is None else self[like])
                 self._made[state], self.systems[state] = plan, plan.system
             return self._made[state]
+
+    def asked(self, state: ContactState) -> AnyPlan | Request:
+        """What the plan of a state is asked for: the plan itself where it is there; always the same object."""
+        with self._lock:
+            if state not in self._asked:
+                is_made = state in self._made
+                self._asked[state] = self._made[state] if is_made else self._request(self.systems[state])
+            return self._asked[state]
 
     def _like(self, state: ContactState) -> ContactState | None:
         """The state like which one is planned; None where it is the first of its kind."""
