@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -42,6 +42,7 @@ from nori_dyn.program.sparse import Places, SparseFunction, sparse_function
 from nori_dyn.program.tracing import Traced, Untraced
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, WithUnknowns
+from nori_dyn.system.limbs import correspondence
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.rows import RowBlock, SensorRow
 from nori_dyn.system.sources import NULL_TOLERANCE, SourceSplit, natural_sizes, over_sources
@@ -231,11 +232,12 @@ def no_memory(sensors: str) -> PlanError:
     )
 
 
-def free_coordinates(plan: Asked) -> FreeCoordinates:
+def free_coordinates(plan: Asked, like: FreeCoordinates | None = None) -> FreeCoordinates:
     """The exact equations of a plan's system over what is free.
 
     Args:
         plan: a plan of a system with memory and weighed rows, or what is asked for without one.
+        like: those of a system of the same robot: where it corresponds to this one, as much is free here, in one order.
 
     Raises:
         PlanError: nothing persists; no row is weighed, or equations of motion are; exact rows tell what persists; a
@@ -247,7 +249,7 @@ def free_coordinates(plan: Asked) -> FreeCoordinates:
     if note := system.note_on_offsets:
         warnings.warn(f"sensors '{system.sensors.name}': {note}", NoriWarning, stacklevel=2)
     if (found := _FOUND.get(plan)) is None:
-        found = _FOUND[plan] = _found(plan)
+        found = _FOUND[plan] = _found(plan, like)
     return found
 
 
@@ -255,9 +257,9 @@ _FOUND: WeakKeyDictionary[Asked, FreeCoordinates] = WeakKeyDictionary()
 """What is free by each plan that is alive: trackers of one plan have the same equations."""
 
 
-def _found(plan: Asked) -> FreeCoordinates:
+def _found(plan: Asked, like: FreeCoordinates | None) -> FreeCoordinates:
     system = plan.system
-    weighed, columns, kept = free_columns(system)
+    weighed, columns, kept = free_columns(system, like)
     n_v = sum(len(one.variable.components) for one in system.memory if one.rate is not None)
     exact = tuple(row.equation for row in system.rows if isinstance(row.key, SensorRow) and row.is_exact)
     readings = tuple(_readings(system, columns, exact))
@@ -268,8 +270,9 @@ def _found(plan: Asked) -> FreeCoordinates:
     )
     open_system = system.replace(sensors=sensors)
     outputs = [output.name for output in plan.outputs]
-    make = partial(make_plan, open_system, outputs, seed=plan.seed)
-    exact_plan = looked_up(make, open_system, outputs, seed=plan.seed) if _is_data(system) else make()
+    settings: dict[str, Any] = {"seed": plan.seed, "like": None if like is None else like.plan}
+    make = partial(make_plan, open_system, outputs, **settings)
+    exact_plan = looked_up(make, open_system, outputs, **settings) if _is_data(system) else make()
     return FreeCoordinates(system, columns, (len(columns) - len(kept), n_v, len(kept) - n_v), weighed, exact_plan)
 
 
@@ -283,8 +286,12 @@ def persisting(system: System) -> tuple[Remembered, ...]:
     return tuple(sorted(system.memory, key=lambda one: one.rate is None))
 
 
-def free_columns(system: System) -> tuple[tuple[RowBlock, ...], Indices, Indices]:
+def free_columns(system: System, like: FreeCoordinates | None = None) -> tuple[tuple[RowBlock, ...], Indices, Indices]:
     """The weighed rows that tell something at every tick, the columns that are free, and those that persist.
+
+    Args:
+        system: the system.
+        like: equations of a system whose columns are taken that correspond, if they do.
 
     Raises:
         PlanError: no row is weighed, or equations of motion are; exact rows tell what persists.
@@ -297,10 +304,10 @@ def free_columns(system: System) -> tuple[tuple[RowBlock, ...], Indices, Indices
     if not weighed:
         raise PlanError(f"all rows of sensors '{system.sensors.name}' hold exactly: a filter needs some with a sigma.")
     kept = np.array([k for one in persisting(system) for k in numbers(one.variable.slice)], dtype=np.intp)
-    return weighed, np.concatenate([_others(system, kept), kept]), kept
+    return weighed, np.concatenate([_others(system, kept, like), kept]), kept
 
 
-def _others(system: System, kept: Indices) -> Indices:
+def _others(system: System, kept: Indices, like: FreeCoordinates | None) -> Indices:
     """The columns of sources that are free and do not persist: what exact rows tell is left out."""
     split, sizes = SourceSplit.of(system), natural_sizes(system)
     q = system.tree.random_configurations(1, np.random.default_rng(SEED))[0]
@@ -324,8 +331,34 @@ def _others(system: System, kept: Indices) -> Indices:
             f"exact rows of sensors '{system.sensors.name}' tell what persists ({listed(names)}) by themselves, or say "
             "the same twice. Give a `sigma` to sensors that read it, or take it out of the memory."
         )
-    chosen = np.sort(order[rank:])
-    return np.asarray(split.sources[candidates[chosen]])
+    chosen = split.sources[candidates[np.sort(order[rank:])]]
+    images = None if like is None else _images(like, system)
+    if images is not None and len(images) == len(chosen):
+        told = E[:, candidates[~np.isin(split.sources[candidates], images)]]
+        if told.shape == (rank, rank) and np.linalg.cond(told) * NULL_TOLERANCE < 1.0:
+            return images
+    return np.asarray(chosen)
+
+
+def _images(like: FreeCoordinates, system: System) -> Indices | None:
+    """The columns that correspond to those that are free and do not persist in another system, in order; None if none.
+
+    Then limbs in each other's place have the same equations, and the same order eliminates both.
+    """
+    found = correspondence(like.system, system)
+    if found is None:
+        return None
+    bodies, _ = found
+    variables = {k: v for v in like.system.variables for k in numbers(v.slice)}
+    there = {v.key: v.slice for v in system.variables}
+    images = list[int]()
+    for column in like.columns[: like.sizes[0]].tolist():
+        v = variables[column]
+        image = there.get(v.key._replace(body=int(bodies[v.key.body])))
+        if image is None:
+            return None
+        images.append(image.start + column - v.slice.start)
+    return np.sort(np.array(images, dtype=np.intp))
 
 
 def _readings(system: System, columns: Indices, exact: Sequence[Equation]) -> list[FreeReading]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
 from nori_dyn.filtering.base_reference import AxesTurn, Bridge
-from nori_dyn.filtering.free_coordinates import free_columns, persisting
+from nori_dyn.filtering.free_coordinates import FreeCoordinates, free_columns, free_coordinates, persisting
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, predict, smooth_step, update
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.measurements.contacts import ContactState
@@ -189,8 +189,14 @@ class ContactPrograms:
     def of(self, number: int) -> TickPrograms:
         """The ticks of a contact state, by its number, compiled when first asked for."""
         if number not in self._made:
-            self._made[number] = TickPrograms(self._asked[number], self._backend, self._watch)
+            self._made[number] = TickPrograms(self._coordinates(number), self._backend, self._watch)
         return self._made[number]
+
+    def _coordinates(self, number: int) -> FreeCoordinates:
+        """Null-space coordinates of a contact state: those of the one like which it is planned, limb for limb."""
+        like = self.plans.like(self.planned.states[number])
+        first = None if like is None else self._coordinates(self.planned.states.index(like))
+        return free_coordinates(self._asked[number], first)
 
     @property
     def each(self) -> tuple[TickPrograms, ...]:

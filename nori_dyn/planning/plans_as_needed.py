@@ -58,7 +58,7 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
     def __getitem__(self, state: ContactState) -> AnyPlan:
         with self._lock:
             if state not in self._made:
-                like = self._like(state)
+                like = self.like(state)
                 plan = self._make(self.systems[state], None if like is None else self[like])
                 self._made[state], self.systems[state] = plan, plan.system
             return self._made[state]
@@ -71,11 +71,11 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
                 self._asked[state] = self._made[state] if is_made else self._request(self.systems[state])
             return self._asked[state]
 
-    def _like(self, state: ContactState) -> ContactState | None:
+    def like(self, state: ContactState) -> ContactState | None:
         """The state like which one is planned; None where it is the first of its kind."""
         if state not in self._known_like:
             earlier = takewhile(lambda one: one != state, self.systems)
-            firsts = (one for one in earlier if self._like(one) is None)
+            firsts = (one for one in earlier if self.like(one) is None)
             alike = (one for one in firsts if correspondence(self.systems[one], self.systems[state]) is not None)
             self._known_like[state] = next(alike, None)
         return self._known_like[state]
