@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -200,8 +202,16 @@ class ContactPrograms:
 
     @property
     def each(self) -> tuple[TickPrograms, ...]:
-        """The ticks of all contact states."""
-        return tuple(map(self.of, range(len(self._asked))))
+        """The ticks of all contact states, compiled on all cores."""
+        numbers = range(len(self._asked))
+        if missing := [number for number in numbers if number not in self._made]:
+            coordinates = [*map(self._coordinates, missing)]  # one after the other: some are planned like others
+            with self._watch(f"preparing {self._name}") as stage, ThreadPoolExecutor(os.cpu_count()) as pool:
+                made = pool.map(lambda of: TickPrograms(of, self._backend), coordinates)
+                for k, number in enumerate(missing):
+                    stage(f"compiling {number + 1} of {len(numbers)}", k / len(missing))
+                    self._made[number] = next(made)
+        return tuple(map(self.of, numbers))
 
     def on(self, backend: str) -> ContactPrograms:
         """The same on another backend."""

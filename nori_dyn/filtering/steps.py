@@ -5,8 +5,10 @@ They work on arrays that stay where they are. The prior is in arrays that the st
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -476,10 +478,14 @@ class ContactSteps(Steps):
         own = like.state if like is not None and is_one else None
         self._shared = shared = Shared(np.zeros((k, k)), np.zeros(k), np.zeros(3), self.values)
         self.is_native, longest = first.solver.native is not None, GAP * dt
-        self.each: list[Step] = [
-            NativeStep(tick, shared, longest, keeps, own) if self.is_native else NumpyStep(tick, shared, longest)
-            for tick in programs.each
-        ]
+
+        def step_of(tick: TickPrograms) -> Step:
+            return NativeStep(tick, shared, longest, keeps, own) if self.is_native else NumpyStep(tick, shared, longest)
+
+        of_first, *others = programs.each
+        self.each = [step_of(of_first)]  # what all share is made once
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # the compiler runs for several at a time
+            self.each += pool.map(step_of, others)
         self.now: Step = self.each[0]
         self.tick, self.totals = self.now.tick, shared.totals
         self.measurement_names, self.weight_names = every.measurement_names, every.weight_names
