@@ -162,3 +162,16 @@ def test_false_alarms_come_at_the_rate_asked_for_at_most():
     alarms = sum(bool(found.flagged(0.05, slice(k * N, (k + 1) * N))) for k in range(windows))
     assert stats.binom.sf(alarms - 1, windows, 0.05) > 1e-3
     assert alarms > 0
+
+
+def test_a_stuck_accelerometer_is_named():
+    plan = small()
+    system, monitor, rng, N = plan.system, plan.monitor(), np.random.default_rng(8), 50
+    Q, Qd = system.tree.random_configurations(N, rng), rng.normal(size=(N, system.tree.nv))
+    states = zip(Q, Qd, strict=True)
+    Y = np.vstack([noisy_readings(system, q, qd, some_d(system, q, qd, rng), rng, 1) for q, qd in states])
+    assert monitor.faults(Q, Qd, Y) == ()
+    (row,) = (row for row in system.measurements if row.name.startswith("acc"))
+    Y[:, row.y] = Y[0, row.y]
+    (fault,) = monitor.faults(Q, Qd, Y, most=1)
+    assert fault.sensor == row.name
