@@ -175,3 +175,7 @@ def test_a_stuck_accelerometer_is_named():
     Y[:, row.y] = Y[0, row.y]
     (fault,) = monitor.faults(Q, Qd, Y, most=1)
     assert fault.sensor == row.name
+    Y[:, system.measurement_names.index("tau:joint2")] += 5.0
+    both = monitor.faults(Q, Qd, Y)
+    assert {fault.sensor for fault in both} == {row.name, "tau:joint2"}
+    assert len(monitor.faults(Q, Qd, Y, most=1)) == 1
