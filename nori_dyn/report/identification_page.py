@@ -37,9 +37,8 @@ def identification_page(found: Identification) -> Page:
     parts: list[PagePart] = [*([doubts] if found.doubts else []), Box(first, "column"), Box(tuple(second), "column")]
     plots = None if curves is None else Plots.of(curves.t, 3 * len(found.fits))
     if curves is not None and plots is not None:
-        drawn = tuple(plots.drawn(panel) for panel in _panels(found, curves))
         title = f"Measured and predicted: {curves.log}"
-        parts.append(Section(title, (Note(PREDICTED), *side_by_side(drawn, SHOWN)), "curves", "plots"))
+        parts.append(Section(title, (Note(PREDICTED), *side_by_side(_panels(found, curves), SHOWN)), "curves", "plots"))
     every = (_all_combinations(found), _all_parameters(found))
     folds = tuple(Fold(f"{own.title}: {len(own.rows)}", (own,)) for own in every)
     parts.append(Section("Everything", folds, "all", "plots"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from nori_dyn.report.front_drawing import FrontDrawing
+from nori_dyn.report.drawings import FrontDrawing, TreeDrawing
 from nori_dyn.report.skeleton import Skeleton
-from nori_dyn.report.time_plots import DrawnPanel, Plots, Strip
-from nori_dyn.report.tree_drawing import TreeDrawing
+from nori_dyn.report.time_plots import Panel, Plots, Strip
 from nori_dyn.tables import Part
 
 
@@ -61,9 +61,7 @@ class Section:
     kind: str = ""
 
 
-PagePart: TypeAlias = (
-    str | Part | Note | Fold | Box | Section | TreeDrawing | FrontDrawing | Skeleton | DrawnPanel | Strip
-)
+PagePart: TypeAlias = str | Part | Note | Fold | Box | Section | TreeDrawing | FrontDrawing | Skeleton | Panel | Strip
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ class Page:
         return tuple(part for part in parts if isinstance(part, Skeleton))
 
 
-def side_by_side(drawn: tuple[DrawnPanel, ...], most: int) -> tuple[PagePart, ...]:
+def side_by_side(drawn: Sequence[Panel], most: int) -> tuple[PagePart, ...]:
     """Panels side by side, of which so many are shown at once."""
-    others = Fold(f"{len(drawn) - most} more", (Box(drawn[most:], "pair"),))
-    return (Box(drawn[:most], "pair"), *((others,) if len(drawn) > most else ()))
+    others = Fold(f"{len(drawn) - most} more", (Box(tuple(drawn[most:]), "pair"),))
+    return (Box(tuple(drawn[:most]), "pair"), *((others,) if len(drawn) > most else ()))

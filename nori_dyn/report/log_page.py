@@ -36,8 +36,7 @@ def log_page(log: RecordedLog, names: Sequence[str] = ()) -> Page:
         lost = len(own) - fits
         if lost:
             words = (*words, f"{lost} more panels are left out to keep the page small: name what to draw.")
-        drawn = tuple(plots.drawn(panel) for panel in own[:fits])
-        sections.append(Section(title, (*map(Note, words), *side_by_side(drawn, SHOWN)), id, "plots"))
+        sections.append(Section(title, (*map(Note, words), *side_by_side(own[:fits], SHOWN)), id, "plots"))
     strips, resolution, answer = tuple(_strips(log, plots)), _resolution(log, plots), verdict(log)
     if strips:
         since = "samples from the first" if log.start is None else f"{log.unit_of_time}, from the first sample on"

@@ -17,12 +17,11 @@ from nori_dyn.placement.design import Design
 from nori_dyn.placement.pareto import ParetoFront
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report import findings
-from nori_dyn.report.front_drawing import FrontDrawing
+from nori_dyn.report.drawings import FrontDrawing, TreeDrawing, readings_by_link, tree_drawing
 from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section
 from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
 from nori_dyn.report.shows import placement
 from nori_dyn.report.shows.observability import deviations_parts
-from nori_dyn.report.tree_drawing import TreeDrawing, readings_by_link, tree_drawing
 from nori_dyn.report.workspace import MARGIN, NEARLY_SINGULAR, describe_margins, format_deviation, tabulate_deviations
 from nori_dyn.system.builder import System
 from nori_dyn.tables import Bullets, Facts, Table, listed, number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -75,42 +76,42 @@ class Panel:
         """How many lines of numbers drawing it takes."""
         return sum(1 + (curve.sigma is not None) for curve in self.curves)
 
+    @cached_property
+    def scale(self) -> Scale:
+        """The numbers at the bottom and at the top."""
+        parts = [part for part in (_finite(curve.x) for curve in self.curves) if len(part)]
+        if not parts:
+            return Scale.around(0.0, 1.0)
+        low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
+        room = BAND_ROOM * (high - low)
+        for curve in self.curves:
+            if curve.sigma is not None and len(_finite(curve.sigma)):
+                with np.errstate(invalid="ignore"):
+                    below, above = _finite(curve.x - 2 * curve.sigma), _finite(curve.x + 2 * curve.sigma)
+                if len(below):
+                    low, high = min(low, max(below.min(), low - room)), max(high, min(above.max(), high + room))
+        if self.limit and max(-low, high) > 0.5 * self.limit:
+            low, high = min(low, -self.limit), max(high, self.limit)
+        if self.level is not None:
+            low, high = min(low, self.level), max(high, self.level)
+        return Scale.around(float(low), float(high))
 
-@dataclass(frozen=True, slots=True)
-class DrawnLine:
-    """A line as it is drawn: what it is called, how it is marked, and its paths."""
+    @property
+    def across(self) -> list[int]:
+        """How far down lines at its limits are drawn, as far as there is room for them, in units of the drawing."""
+        heights = [self.scale.at(np.array(x)).item() for x in (self.limit, -self.limit) if self.limit]
+        return [round(y) for y in heights if 0 <= y <= SIZE]
 
-    label: str
-    mark: str
-    path: str
-    band: str
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnPanel:
-    """A panel as it is drawn.
-
-    Attributes:
-        title, unit, note: as of `Panel`.
-        low, high: the numbers at the bottom and at the top.
-        lines: its lines.
-        ticks: labels and how far down they are, in percent.
-        shades: from where to where, in units of the drawing, and what.
-        limits, level: how far down lines are drawn, in units of the drawing.
-        summary: what it shows, in words.
-    """
-
-    title: str
-    unit: str
-    note: str
-    low: float
-    high: float
-    lines: tuple[DrawnLine, ...]
-    ticks: tuple[tuple[str, float], ...]
-    shades: tuple[tuple[int, int, str], ...]
-    limits: tuple[int, ...]
-    level: int | None
-    summary: str
+    @property
+    def summary(self) -> str:
+        """What it shows, in words."""
+        unit = f" {self.unit}" if self.unit else ""
+        ranges = []
+        for curve in self.curves:
+            x = _finite(curve.x)
+            known = f"{curve.label} from {number(x.min())} to {number(x.max())}{unit}" if len(x) else ""
+            ranges.append(known or f"{curve.label}: nothing known")
+        return f"{self.title}: {'; '.join(ranges)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,31 +163,13 @@ class Plots:
         last = len(self.bins.time) - 1
         return SIZE if sample > last else round(SIZE * (float(self.bins.time[sample]) - low) / (high - low))
 
-    def drawn(self, panel: Panel) -> DrawnPanel:
-        """A panel as it is drawn."""
-        scale = _scale(panel)
-        lines = tuple(self._lines(panel, scale))
-        limits = [scale.at(np.array(x)).item() for x in (panel.limit, -panel.limit) if panel.limit]
-        return DrawnPanel(
-            panel.title,
-            panel.unit,
-            panel.note,
-            scale.low,
-            scale.high,
-            lines,
-            tuple((label, 100 * share) for label, share in scale.ticks()),
-            tuple((self.at(first), self.at(stop), mark) for first, stop, mark in panel.shades),
-            tuple(round(y) for y in limits if 0 <= y <= SIZE),
-            None if panel.level is None else round(scale.at(np.array(panel.level)).item()),
-            _in_words(panel),
-        )
-
-    def _lines(self, panel: Panel, scale: Scale) -> Iterator[DrawnLine]:
+    def drawn(self, panel: Panel) -> Iterator[tuple[str, str, str, str]]:
+        """Yield what each line of a panel is called, how it is marked, its path, and that of its band."""
         for k, curve in enumerate(panel.curves):
             around = ""
             if curve.sigma is not None:
-                around = band(self.bins, curve.x - 2 * curve.sigma, curve.x + 2 * curve.sigma, scale)
-            yield DrawnLine(curve.label, curve.mark or f"c{k % COLOURS}", line(self.bins, curve.x, scale), around)
+                around = band(self.bins, curve.x - 2 * curve.sigma, curve.x + 2 * curve.sigma, panel.scale)
+            yield curve.label, curve.mark or f"c{k % COLOURS}", line(self.bins, curve.x, panel.scale), around
 
     def flagged(self, label: str, flag: Booleans) -> Strip:
         """The strip of what holds of some samples (N,)."""
@@ -209,38 +192,6 @@ def gaps_in(time: Floats) -> Indices:
 
 def _finite(x: Floats) -> Floats:
     return x[np.isfinite(x)]
-
-
-def _scale(panel: Panel) -> Scale:
-    parts = [_finite(curve.x) for curve in panel.curves]
-    parts = [part for part in parts if len(part)]
-    if not parts:
-        return Scale.around(0.0, 1.0)
-    low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
-    room = BAND_ROOM * (high - low)
-    for curve in panel.curves:
-        if curve.sigma is not None and len(_finite(curve.sigma)):
-            with np.errstate(invalid="ignore"):
-                below, above = _finite(curve.x - 2 * curve.sigma), _finite(curve.x + 2 * curve.sigma)
-            if len(below):
-                low, high = min(low, max(below.min(), low - room)), max(high, min(above.max(), high + room))
-    if panel.limit and max(-low, high) > 0.5 * panel.limit:
-        low, high = min(low, -panel.limit), max(high, panel.limit)
-    if panel.level is not None:
-        low, high = min(low, panel.level), max(high, panel.level)
-    return Scale.around(float(low), float(high))
-
-
-def _in_words(panel: Panel) -> str:
-    unit = f" {panel.unit}" if panel.unit else ""
-    ranges = []
-    for curve in panel.curves:
-        x = _finite(curve.x)
-        if len(x):
-            ranges.append(f"{curve.label} from {number(x.min())} to {number(x.max())}{unit}")
-        else:
-            ranges.append(f"{curve.label}: nothing known")
-    return f"{panel.title}: {'; '.join(ranges)}"
 
 
 def is_constant(x: Floats) -> bool:

@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 import nori_dyn as nd
+from nori_dyn.report.drawings import tree_drawing
 from nori_dyn.report.pictures import draw_plan
-from nori_dyn.report.tree_drawing import tree_drawing
 from tests.closed_robots import robot_with_all_components
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 
@@ -89,7 +89,7 @@ def test_pictures_and_pages_draw_components(tmp_path):
     assert "force of tendon" in page
     drawing = tree_drawing(short, report)
     assert len(drawing.ties) == 2
-    assert {heading.text for heading in drawing.sensors} == {"joint torque", "external wrench"}
+    assert {words for words, _ in drawing.sensors} == {"joint torque", "external wrench"}
 
 
 def test_a_weighed_system_has_a_monitor_and_a_covariance():

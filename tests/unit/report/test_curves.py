@@ -142,6 +142,6 @@ def test_ticks_are_round_and_lie_between():
 def test_one_sample_and_no_numbers_are_drawn():
     plots = Plots(Bins.of(np.array([2.0]), 200))
     assert plots.span == (2.0, 3.0)
-    drawn = plots.drawn(Panel("torques", "N m", (Curve("tau", np.array([np.nan])),)))
-    assert drawn.low < 0 < 1 < drawn.high
-    assert drawn.lines[0].path == ""
+    panel = Panel("torques", "N m", (Curve("tau", np.array([np.nan])),))
+    assert panel.scale.low < 0 < 1 < panel.scale.high
+    assert list(plots.drawn(panel)) == [("tau", "c0", "", "")]

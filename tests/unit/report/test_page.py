@@ -19,10 +19,10 @@ from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.design import Design, best_sensors
 from nori_dyn.placement.pareto import ParetoFront, pareto_front
 from nori_dyn.placement.selection import Placement, place
+from nori_dyn.report.drawings import elided, tree_drawing
 from nori_dyn.report.findings import advice
 from nori_dyn.report.html import save_html, to_html
 from nori_dyn.report.page import margin_bars
-from nori_dyn.report.tree_drawing import elided, tree_drawing
 from nori_dyn.report.workspace import NEARLY_SINGULAR
 from nori_dyn.system.builder import System
 from nori_dyn.tables import number

@@ -1,4 +1,4 @@
-"""The tree of a page with its sensors, as places and words.
+"""The drawings of a page: the tree of a robot with its sensors, and a Pareto front, as places and words.
 
 The tree has one row a link. A link that is the only child of another stands below it; of several children the one that
 carries most does, and the others stand one step to the right. So a drawing is as wide as the robot branches, and as
@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport
+from nori_dyn.placement.pareto import ParetoFront, ParetoPoint
+from nori_dyn.report.curves import SIZE, Scale, ticks
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Kind, Variable, kind_in_words
-from nori_dyn.tables import characters
+from nori_dyn.tables import characters, number
 
 Seen: TypeAlias = Literal["always", "sometimes", "never"]
 """Whether a number of d is determined: at every pose looked at, at all but special ones, or at none."""
@@ -147,22 +151,6 @@ class LinkRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
-    """The heading of a column, slanted from its foot at x."""
-
-    x: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tie:
-    """A loop, or another component that acts between links: the path between their nodes, and what it is."""
-
-    path: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class TreeDrawing:
     """A tree with its sensors and with what they do not determine.
 
@@ -171,8 +159,8 @@ class TreeDrawing:
         top: where the rows begin.
         world: centre of the node of the world.
         rows: the links.
-        ties: the loops and tendons between them.
-        sensors, undetermined: headings of their columns.
+        ties: the loops and tendons between them: what each is, and the path between their nodes.
+        sensors, undetermined: headings of their columns, slanted from their feet: words and places.
         joints: where the names of joints begin.
         joints_heading: what stands above them.
         marks: the marks that occur, for the legend.
@@ -184,9 +172,9 @@ class TreeDrawing:
     top: float
     world: tuple[float, float]
     rows: tuple[LinkRow, ...]
-    ties: tuple[Tie, ...]
-    sensors: tuple[Heading, ...]
-    undetermined: tuple[Heading, ...]
+    ties: tuple[tuple[str, str], ...]
+    sensors: tuple[tuple[str, float], ...]
+    undetermined: tuple[tuple[str, float], ...]
     joints: float
     joints_heading: str
     marks: frozenset[str]
@@ -278,8 +266,8 @@ def tree_drawing(
         world=points[WORLD],
         rows=tuple(rows),
         ties=tuple(_ties(system, points)),
-        sensors=tuple(Heading(x, _words(group)) for group, x in columns.sensors.items()),
-        undetermined=tuple(Heading(x, kind_in_words(kind)) for kind, x in columns.undetermined.items()),
+        sensors=tuple((_words(group), x) for group, x in columns.sensors.items()),
+        undetermined=tuple((kind_in_words(kind), x) for kind, x in columns.undetermined.items()),
         joints=columns.joints,
         joints_heading=JOINTS,
         marks=frozenset(cell.mark for row in rows for cell in row.cells),
@@ -326,14 +314,14 @@ def _in_drawing_order(tree: KinematicTree) -> Iterator[tuple[int, int]]:
             waiting.extend((j, column + 1) for j in reversed(light))
 
 
-def _ties(system: System, points: Mapping[int, Point]) -> Iterator[Tie]:
+def _ties(system: System, points: Mapping[int, Point]) -> Iterator[tuple[str, str]]:
     """Yield what acts between links, drawn from each link on which it acts to the next."""
     for part in system.parts:
         links = [key.body for key in part.acts_on if key.gives == "f"]
         ends = links if len(links) > 1 else [WORLD, *links]
         for first, second in pairwise(ends):
             names = ("the world" if i == WORLD else system.tree.names[i] for i in (first, second))
-            yield Tie(_tie(points[first], points[second]), f"{part.name}, between {' and '.join(names)}")
+            yield f"{part.name}, between {' and '.join(names)}", _tie(points[first], points[second])
 
 
 def _tie(start: Point, end: Point) -> str:
@@ -377,3 +365,54 @@ def _missing_cells(missing: Mapping[Kind, Missing], x: Mapping[Kind, float]) -> 
 def _worst(found: Iterable[Missing]) -> Seen:
     states = {seen for seen, _ in found}
     return "never" if "never" in states else "sometimes" if "sometimes" in states else "always"
+
+
+WIDTH, HEIGHT = 560, 300
+"""Size of what the axes of a front enclose, in units of the drawing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontDrawing:
+    """A Pareto front as it is drawn.
+
+    Attributes:
+        path: of the steps.
+        points: the sets: where each is, what it is, and whether it is proven, "chosen" or "".
+        xs, ys: labels of the axes, and where they are.
+        unit: of deviations.
+        summary: what it shows, in words.
+    """
+
+    path: str
+    points: tuple[tuple[float, float, str, str], ...]
+    xs: tuple[tuple[str, float], ...]
+    ys: tuple[tuple[str, float], ...]
+    unit: str
+    summary: str
+
+    width: int = WIDTH
+    height: int = HEIGHT
+
+    @staticmethod
+    def of(front: ParetoFront) -> FrontDrawing:
+        """The drawing of a front."""
+        costs, deviations = np.array([(point.cost, point.deviation) for point in front.points]).T
+        across, up = Scale.around(costs.min(), costs.max()), Scale.around(0.0, deviations.max())
+        x = WIDTH * (costs - across.low) / (across.high - across.low)
+        y = HEIGHT * up.at(deviations) / SIZE
+        steps = "".join(f"H{a:.1f}V{b:.1f}" for a, b in zip(x[1:], y[1:], strict=True))
+        labels = ticks(across.low, across.high, 5)
+        points = zip(x.tolist(), y.tolist(), front.points, strict=True)
+        return FrontDrawing(
+            path=f"M{x[0]:.1f} {y[0]:.1f}{steps}",
+            points=tuple((a, b, _title(p, front.unit), "chosen" if p.is_optimal else "") for a, b, p in points),
+            xs=tuple((text, WIDTH * (at - across.low) / (across.high - across.low)) for text, at in labels),
+            ys=tuple((text, HEIGHT * share) for text, share in up.ticks()),
+            unit=front.unit,
+            summary=f"{len(costs)} sets: {'; '.join(_title(point, front.unit) for point in front.points)}",
+        )
+
+
+def _title(point: ParetoPoint, unit: str) -> str:
+    n = len(point.chosen)
+    return f"{n} {'sensor' if n == 1 else 'sensors'} for {point.cost:,g}: {number(point.deviation)} {unit}".rstrip()
