@@ -119,8 +119,7 @@ def info(
 
 
 def _draw(estimates: Path, picture: Path, names: Sequence[str]) -> None:
-    from nori_dyn.report.estimate_picture import draw_estimates
-    from nori_dyn.report.pictures import check_picture_name
+    from nori_dyn.report.pictures import check_picture_name, draw_estimates
 
     check_picture_name(picture)
     check_writable(picture)

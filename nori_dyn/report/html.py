@@ -15,12 +15,13 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import nori_dyn
 from nori_dyn.errors import WrongKindError
 from nori_dyn.identification.findings import Identification
 from nori_dyn.io.files import write_bytes
+from nori_dyn.observe.conditioning import Conditioning
+from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.pareto import ParetoFront
@@ -29,10 +30,6 @@ from nori_dyn.report.identification_page import identification_page
 from nori_dyn.report.layout import Page
 from nori_dyn.report.page import front_page, observability_page, placement_page
 from nori_dyn.tables import spaced
-
-if TYPE_CHECKING:
-    from nori_dyn.observe.conditioning import Conditioning
-    from nori_dyn.observe.redundancy import Redundancy
 
 GENERATOR = f"nori_dyn {nori_dyn.__version__}"
 TEMPLATES = Path(__file__).parent / "templates"

@@ -1,18 +1,23 @@
-"""The page of a log: which parts and plots, in which sections."""
+"""The page of a log: which parts and plots, in which sections; its panels of curves a recording has alike."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from nori_dyn.filtering.history_summary import LIKELY
+from nori_dyn.measurements.contacts import COLLISION, CONTACT
 from nori_dyn.report.layout import Box, Note, Page, PagePart, Section, side_by_side
-from nori_dyn.report.log_panels import describe_suspicions, log_panels, mark_of
-from nori_dyn.report.log_verdict import LOW, counted, facts, plural, verdict
-from nori_dyn.report.recorded import RecordedLog, window_probabilities
+from nori_dyn.report.log_verdict import LOW, counted, facts, plural, rank_of, verdict
+from nori_dyn.report.pictures import HALVES, EstimateLine
+from nori_dyn.report.recorded import RecordedLog, Suspicion, alarm, chosen, misfit, window_probabilities
 from nori_dyn.report.skeleton import skeleton
-from nori_dyn.report.time_plots import BUDGET, EACH_BIN, Plots, Strip
-from nori_dyn.tables import Bullets, Facts, number
+from nori_dyn.report.time_plots import BUDGET, EACH_BIN, Curve, Panel, Plots, Strip, is_constant
+from nori_dyn.system.variables import SPATIAL
+from nori_dyn.tables import Bullets, Facts, number, unbroken
 
 SHOWN = 6
 """Panels of a section that are shown at once."""
@@ -88,3 +93,177 @@ def _strips(log: RecordedLog, plots: Plots) -> Iterator[Strip]:
     if len(log.gaps):
         gaps = [(int(k), int(k) + 1, "count") for k in log.gaps]
         yield plots.windowed("gaps in time", f"{len(gaps):,}", gaps)
+
+
+class PanelGroup(NamedTuple):
+    """Panels of one kind: how they are referred to, their heading, a note, and they themselves."""
+
+    id: str
+    title: str
+    words: tuple[str, ...]
+    panels: list[Panel]
+
+
+def log_panels(log: RecordedLog, names: Sequence[str] = ()) -> list[PanelGroup]:
+    """The panels of a log, those groups that have some.
+
+    Args:
+        log: the log, run through a plan.
+        names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
+    """
+    groups = _collisions(log), _residuals(log), _estimates(log, names), _readings(log, names)
+    return [group for group in groups if group.panels]
+
+
+def mark_of(suspicion: Suspicion) -> str:
+    """How a suspicion is marked: whether it is the clearest."""
+    return "first" if suspicion.is_first else "other"
+
+
+def describe_suspicions(own: Sequence[Suspicion]) -> str:
+    """In how many windows a sensor is a suspect, and how far off it is."""
+    first = sum(each.is_first for each in own)
+    at_most = f"{number(max(each.strength for each in own), 2)} sigma at most"
+    return f"suspect in {counted(len(own), 'window')}, the clearest in {first}; {at_most}"
+
+
+def _collisions(log: RecordedLog) -> PanelGroup:
+    """How far each reading is from what is expected where nothing touches the robot."""
+    shades, of = tuple((first, last + 1, "first") for first, last, _ in log.events), log.watched
+    if of is None:
+        links = {} if log.history is None or not log.is_watched else log.history.recognised
+        curves = tuple(Curve(unbroken(name.removeprefix(CONTACT)), p) for name, p in links.items())
+        words = ("Which link is touched, if any.",)
+        panels = [Panel("All links", "", curves, shades, level=LIKELY, note="Probabilities.")] if curves else []
+        return PanelGroup("collisions", "Touches", words, panels)
+    curves = tuple(Curve(unbroken(name), x) for name, x in zip(of.readings, of.statistics.T, strict=True))
+    words = (
+        f"How far each reading is from what is expected where nothing touches the robot, smoothed over "
+        f"{number(1e3 * of.alarms.time)} ms. Above the line, {number(of.threshold, 3)} sigma, it is a collision.",
+    )
+    panel = Panel("All readings", "sigma", curves, shades, level=of.threshold)
+    return PanelGroup("collisions", "Collisions", words, [panel])
+
+
+def _residuals(log: RecordedLog) -> PanelGroup:
+    """The residuals of each sensor in sigma, the suspects first, then those of the largest residuals."""
+    title, panels = "Residuals, sensor by sensor", list[Panel]()
+    if log.diagnosis is None:
+        return PanelGroup("residuals", title, (), panels)
+    z, limit = log.diagnosis.normalised, alarm(log.diagnosis)
+    by_sensor: dict[str, list[int]] = {}
+    for k, sensor in enumerate(log.diagnosis.sensors):
+        if not np.isnan(z[:, k]).all():
+            by_sensor.setdefault(sensor, []).append(k)
+    ratio = misfit(log.diagnosis)
+    if np.isfinite(ratio).any():
+        curve = Curve("chi-square over its expectation", np.log10(np.maximum(ratio, 1e-6)))
+        panels.append(Panel("All readings together", "log10", (curve,), level=0.0))
+    everyone = {s: [(e.first, e.stop, mark_of(e)) for e in log.suspicions if e.fault.sensor == s] for s in by_sensor}
+    size = {sensor: float(np.nanmean(z[:, own] ** 2)) for sensor, own in by_sensor.items()}
+    for sensor in sorted(by_sensor, key=lambda sensor: (log.rank(sensor), -size[sensor])):
+        readings = [(log.diagnosis.readings[k], z[:, k]) for k in by_sensor[sensor]]
+        curves = tuple(Curve(_component(name, sensor) or "residual", x) for name, x in readings)
+        rms = f"rms {number(np.sqrt(size[sensor]), 2)} sigma"
+        note = f"{rms}; {describe_suspicions(log.suspects[sensor])}." if sensor in log.suspects else f"{rms}."
+        panels.append(Panel(unbroken(sensor), "sigma", curves, tuple(everyone[sensor]), limit, note=note))
+    words = (
+        "Each is the reading less what all sensors together predict for it, over the expected deviation of that. "
+        f"Sound sensors stay between the dashed lines, at {number(limit, 2)} sigma, in all but one log in a thousand.",
+    )
+    return PanelGroup("residuals", title, words, panels)
+
+
+def _component(reading: str, sensor: str) -> str:
+    return reading.removeprefix(sensor).removeprefix(".")
+
+
+def _estimates(log: RecordedLog, names: Sequence[str]) -> PanelGroup:
+    """The estimates, with their bands, and what was read of the same."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for name in chosen(log.estimates, names):
+        title, label = _place(name) if name not in log.states else _place_of_state(name)
+        groups.setdefault((title, log.units.get(name, "")), []).append((name, label))
+    panels = [
+        Panel(title, unit, tuple(_curves(log, own)), _shades(log, own), note=_difference(log, own, unit))
+        for (title, unit), own in groups.items()
+    ]
+    kinds = [re.split("[:_]" if own[0][0] in log.states else ":", own[0][0])[0] for own in groups.values()]
+    ranks = [(all(is_constant(c.x) for c in p.curves), rank_of(kind)) for p, kind in zip(panels, kinds, strict=True)]
+    panels = [panels[k] for k in sorted(range(len(panels)), key=lambda k: ranks[k])]  # known ones last
+    words = []
+    if log.deviations:
+        words.append(
+            "The bands are two standard deviations to each side, as they follow from the sigmas of the sensors."
+        )
+    if any("measured" in curve.mark for panel in panels for curve in panel.curves):
+        words.append("Readings of the same are drawn beneath.")
+    if log.held:
+        words.append("Torques that are measured have no part in the estimates, or differ from them by an offset.")
+    return PanelGroup("estimates", "Estimates", tuple(words), panels)
+
+
+def _place(name: str) -> tuple[str, str]:
+    """The panel of a number, and what it is called there."""
+    owner, _, component = name.rpartition(".")
+    if component not in HALVES:
+        return name, "estimated"
+    if name.partition(":")[0] not in SPATIAL:
+        return f"{owner}: {HALVES[component]}", component
+    line = EstimateLine.of(name)
+    return line.panel, line.label
+
+
+def _place_of_state(name: str) -> tuple[str, str]:
+    """The panel of a number that persists, and what it is called there."""
+    owner, _, component = name.rpartition(".")
+    what, is_of_base, quantity = owner.partition("base_")
+    words = f"{quantity.replace('_', ' ')} of the base" if is_of_base and not what else owner
+    return words or name, component if owner else "estimated"
+
+
+def _curves(log: RecordedLog, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
+    """Yield what was read of some numbers, where something was, and then what is estimated of them."""
+    for k, (name, label) in enumerate(own):
+        read = log.measured(name)
+        if read is not None:
+            alone = len(own) == 1
+            yield Curve("measured" if alone else f"{label} measured", read, None, f"c{1 if alone else k} measured")
+    for k, (name, label) in enumerate(own):
+        estimated = log.estimates[name] if name in log.estimates else log.predicted[name]
+        yield Curve(label, estimated, log.deviations.get(name), f"c{k}")
+
+
+def _shades(log: RecordedLog, own: Sequence[tuple[str, str]]) -> tuple[tuple[int, int, str], ...]:
+    """Collisions, those first that some numbers show clearest."""
+    names = {f"{COLLISION}{name}" for name, _ in own}
+    return tuple((a, b + 1, "first" if event.name in names else "other") for a, b, event in log.events)
+
+
+def _difference(log: RecordedLog, own: Sequence[tuple[str, str]], unit: str) -> str:
+    """How far an estimate is from what was read of it beside the plan, and how much they move together."""
+    if len(own) != 1 or own[0][0] not in log.held:
+        return ""
+    x, y = log.estimates[own[0][0]], log.held[own[0][0]]
+    known = np.isfinite(x) & np.isfinite(y)
+    if not known.any():
+        return ""
+    rms = f"rms difference {number(np.sqrt(np.mean((x - y)[known] ** 2)), 2)} {unit}"
+    if np.ptp(x[known]) == 0 or np.ptp(y[known]) == 0:
+        return f"{rms}."
+    return f"{rms}, correlation {np.corrcoef(x[known], y[known])[0, 1]:.3f}."
+
+
+def _readings(log: RecordedLog, names: Sequence[str]) -> PanelGroup:
+    """Panels of readings beside their predictions, of those that are no estimates themselves."""
+    panels: list[Panel] = []
+    if log.diagnosis is not None and not names:
+        groups: dict[tuple[str, str], list[str]] = {}
+        for name, sensor in zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True):
+            if name in log.predicted and name not in log.estimates:
+                groups.setdefault((sensor, log.units.get(name, "")), []).append(name)
+        for (sensor, unit), own in sorted(groups.items(), key=lambda group: log.rank(group[0][0])):
+            numbers = [(name, _component(name, sensor) or "estimated") for name in own]
+            panels.append(Panel(unbroken(sensor), unit, tuple(_curves(log, numbers))))
+    words = ("What each sensor read, and what all sensors together predict for it.",)
+    return PanelGroup("readings", "Other readings, measured and as estimated", words, panels)

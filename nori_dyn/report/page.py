@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.observe.null_space import UnobservableSubspace
+from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.pareto import ParetoFront
@@ -22,14 +22,9 @@ from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section
 from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
 from nori_dyn.report.shows import placement
 from nori_dyn.report.shows.observability import deviations_parts
-from nori_dyn.report.workspace import MARGIN, NEARLY_SINGULAR, describe_margins, format_deviation, tabulate_deviations
 from nori_dyn.system.builder import System
 from nori_dyn.tables import Bullets, Facts, Table, listed, number
 from nori_dyn.typing import Floats
-
-if TYPE_CHECKING:
-    from nori_dyn.observe.redundancy import Redundancy
-
 
 SHOWN = 8
 """Outputs of a unit that are shown at once, those that are known least."""
@@ -57,14 +52,14 @@ def margin_bars(smallest: Floats) -> Table:
     longest = max(lost, int(counts.max(initial=1)))
     rows = [("not determined", lost, True)] if lost else []
     for k in range(filled[0], filled[-1] + 1) if len(filled) else ():
-        is_low = bool(edges[k + 1] <= NEARLY_SINGULAR)
+        is_low = bool(edges[k + 1] <= findings.NEARLY_SINGULAR)
         words = f"{number(edges[k], 1)} to {number(edges[k + 1], 1)}"
         rows.append((words, int(counts[k]), is_low))
     return Table(
         "Poses by their margin",
         ("margin", "poses"),
         tuple((words, n) for words, n, _ in rows),
-        (MARGIN,),
+        (findings.MARGIN,),
         left=(),
         bars=tuple((n / longest,) for _, n, _ in rows),
         levels=tuple("low" if is_low else "" for *_, is_low in rows),
@@ -93,9 +88,11 @@ def list_swept_poses(tree: KinematicTree, found: Conditioning) -> Iterator[Table
     headings = [_name_pose(k, found.n_variables - found.ranks[k], found.smallest[k]) for k in order]
     title = f"The worst margins of {len(found.ranks):,} {found.poses}"
     yield _pose_table(tree, title, headings, found.configurations[order])
-    lines = [(table.unit, line) for table in tabulate_deviations(found) for line in table.lines[:1]]
+    lines = [(table.unit, line) for table in findings.tabulate_deviations(found) for line in table.lines[:1]]
     if lines:
-        headings = [f"no. {line.pose}, {line.output} {format_deviation(line.worst, unit)}" for unit, line in lines]
+        headings = [
+            f"no. {line.pose}, {line.output} {findings.format_deviation(line.worst, unit)}" for unit, line in lines
+        ]
         Q = found.configurations[[line.pose for _, line in lines]]
         yield _pose_table(tree, "Where an output is known least, of each unit", headings, Q)
 
@@ -210,7 +207,7 @@ def _failures(found: Redundancy, outputs: Sequence[str] | None) -> Section:
 
 def _margins(found: Conditioning, rank: int) -> Section:
     """How near to singular many configurations are, of which almost all have a rank."""
-    words = describe_margins(found.poses, found.ranks, found.smallest, rank, found.n_variables)
+    words = findings.describe_margins(found.poses, found.ranks, found.smallest, rank, found.n_variables)
     bars = margin_bars(found.smallest) if rank == found.n_variables else None
     drawn = [bars] if bars is not None and bars.rows else []
     return Section("Distance from singular", (words, *drawn), "conditioning")

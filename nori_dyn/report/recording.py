@@ -22,7 +22,7 @@ from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.report.curves import Bins, kept
-from nori_dyn.report.log_panels import PanelGroup, log_panels
+from nori_dyn.report.log_page import PanelGroup, log_panels
 from nori_dyn.report.log_verdict import facts, verdict
 from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.report.skeleton import bone_ends, link_poses

@@ -11,7 +11,7 @@ import yaml
 
 import nori_dyn as nd
 from benchmarks.urdf_writer import to_urdf
-from nori_dyn.report.estimate_picture import EstimateLine
+from nori_dyn.report.pictures import EstimateLine
 from tests.browser import parsed, text
 from tests.recorded_logs import checked_plan, exact_plan, log_file
 from tests.unit.logs.test_reading import FOOT

@@ -17,16 +17,6 @@ from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.report import findings
 from nori_dyn.report.layout import Verdict
 from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
-from nori_dyn.report.workspace import (
-    MARGIN,
-    NEARLY_SINGULAR,
-    NO_SIGMA,
-    DeviationLine,
-    describe_margins,
-    describe_worst,
-    format_deviation,
-    tabulate_deviations,
-)
 from nori_dyn.tables import (
     Bullets,
     Document,
@@ -148,7 +138,7 @@ def conditioning_document(found: Conditioning, rank: int | None = None, title: s
         title: what it is.
     """
     rank = int(found.ranks.max()) if rank is None else rank
-    words = describe_margins(found.poses, found.ranks, found.smallest, rank, found.n_variables)
+    words = findings.describe_margins(found.poses, found.ranks, found.smallest, rank, found.n_variables)
     parts: list[Part | str] = [Paragraph(words, title)]
     if rank == found.n_variables:
         parts.append(_worst_poses(found))
@@ -167,11 +157,11 @@ def _conditioning_figures(found: Conditioning) -> dict[str, Any]:
     return {
         "poses": len(found.ranks),
         "lacking_rank": len(found.lacking),
-        "nearly_singular": int(np.sum(found.smallest < NEARLY_SINGULAR)) - len(found.lacking),
+        "nearly_singular": int(np.sum(found.smallest < findings.NEARLY_SINGULAR)) - len(found.lacking),
         "median_margin": float(np.median(found.smallest)),
         "worst_margin": float(found.smallest.min()),
         **attributes(found, "worst", "ranks", "sigma", "configurations"),
-        "known_least": spaced(describe_worst(found)),
+        "known_least": spaced(findings.describe_worst(found)),
         "deviations": deviations,
         "margins": found.smallest.tolist(),
     }
@@ -186,7 +176,7 @@ def _worst_poses(found: Conditioning) -> Table:
         rows.append((str(k), short, number(found.smallest[k], 1), *((q,) * is_short)))
     notes = (
         "Poses are counted from 0. missing: how many combinations of the unknowns the sensors do not tell there.",
-        MARGIN,
+        findings.MARGIN,
     )
     columns = ("pose", "missing", "margin", *(("q",) * is_short))
     return Table("Worst poses", columns, tuple(rows), notes, most=WORST_SHOWN)
@@ -195,9 +185,9 @@ def _worst_poses(found: Conditioning) -> Table:
 def deviations_parts(found: Conditioning, most: int | None = None) -> Iterator[Part | str]:
     """Yield what is shown of expected deviations: of each unit so many outputs that are known least first."""
     if found.sigma is None:
-        yield NO_SIGMA
+        yield findings.NO_SIGMA
         return
-    tables = tabulate_deviations(found)
+    tables = findings.tabulate_deviations(found)
     rows = [[(_deviation_row(line, each.unit), _bars(line, each.lines)) for line in each.lines] for each in tables]
     most = most or max(2, findings.LISTED // max(1, sum(map(bool, rows))))
     first, others = [row for own in rows for row in own[:most]], [row for own in rows for row in own[most:]]
@@ -215,12 +205,12 @@ def deviations_parts(found: Conditioning, most: int | None = None) -> Iterator[P
     yield Table(DEVIATIONS, columns, cells, (note,), left=(0, 3), most=len(first), bars=bars)
 
 
-def _deviation_row(line: DeviationLine, unit: str) -> tuple[str, ...]:
-    worst, median = format_deviation(line.worst), format_deviation(line.median)
+def _deviation_row(line: findings.DeviationLine, unit: str) -> tuple[str, ...]:
+    worst, median = findings.format_deviation(line.worst), findings.format_deviation(line.median)
     return unbroken(line.output), worst, median, unit, str(line.pose)
 
 
-def _bars(line: DeviationLine, lines: Sequence[DeviationLine]) -> tuple[float, float]:
+def _bars(line: findings.DeviationLine, lines: Sequence[findings.DeviationLine]) -> tuple[float, float]:
     """The deviation at the worst pose and at the median, as shares of the largest of its unit."""
     most = max((one.worst for one in lines if one.worst < math.inf), default=1.0)
     return min(line.worst / most, 1.0), min(line.median / most, 1.0)

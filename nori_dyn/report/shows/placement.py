@@ -10,9 +10,9 @@ from nori_dyn.placement.cases import Demand
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.pareto import ParetoFront
 from nori_dyn.placement.selection import Placement
+from nori_dyn.report.findings import describe_worst
 from nori_dyn.report.layout import Verdict
 from nori_dyn.report.shows.observability import deviations_parts
-from nori_dyn.report.workspace import describe_worst
 from nori_dyn.tables import Document, Paragraph, Part, Table, attributes, listed, number, unbroken
 
 SHOWN = 8
