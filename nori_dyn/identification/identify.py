@@ -23,13 +23,12 @@ from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.filtering.history import History
 from nori_dyn.identification.consistent import with_load
 from nori_dyn.identification.estimation import Solution
-from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.findings import Identification
-from nori_dyn.identification.fits import IDENTIFIED, combinations_of, fits_of
+from nori_dyn.identification.fits import IDENTIFIED, combinations_of, fits_of, stictions
 from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
 from nori_dyn.identification.log_reader import LogReader
 from nori_dyn.identification.moment_accumulator import FilterNoise
-from nori_dyn.identification.moments import triangular
+from nori_dyn.identification.moments import Evidence, triangular
 from nori_dyn.identification.parameters import CURVE, OF_MOTION, Parameters, with_presliding
 from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.plausibility import (
@@ -37,9 +36,11 @@ from nori_dyn.identification.plausibility import (
     contradicted_priors,
     delays,
     flat_curves,
+    flat_joints,
     insignificant_harmonics,
     late_readings,
     opposite_readings,
+    significant,
     still_joints,
     turned_signs,
     unconnected_readings,
@@ -48,8 +49,6 @@ from nori_dyn.identification.plausibility import (
     weak_motion,
 )
 from nori_dyn.identification.prior import ParameterPrior
-from nori_dyn.identification.significance import flat_joints, significant
-from nori_dyn.identification.stiction import stictions
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.motion.differentiation import Differentiate, differentiator

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from nori_dyn.identification.clearance import level_axes
 from nori_dyn.identification.moving_joints import MovingJoints
-from nori_dyn.identification.surroundings import SHARE, Balance, sole
+from nori_dyn.identification.surroundings import SHARE, Balance, level_axes, sole
 from tests.peers import pin
 from tests.robots import Pinocchio, load
 from tests.standing import forces_of_contacts, robot

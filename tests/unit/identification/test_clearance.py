@@ -7,8 +7,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.descriptions.surfaces import solids
-from nori_dyn.identification.clearance import REACH, Clearance
 from nori_dyn.identification.moving_joints import MovingJoints
+from nori_dyn.identification.surroundings import REACH, Clearance
 from tests.oracles import poses
 
 coal = pytest.importorskip("coal")
