@@ -21,7 +21,7 @@ import numpy as np
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.joints import FORCE, Free
 from nori_dyn.observe.generic import GenericRank, Open
-from nori_dyn.observe.null_space import Readings, list_names, place_of, wrench_readings
+from nori_dyn.observe.null_space import Readings, UnobservableSubspace, list_names, place_of, wrench_readings
 from nori_dyn.planning.outputs import Output
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
@@ -84,7 +84,7 @@ class Addition:
 def additions(
     system: System,
     generic: GenericRank,
-    poses: Sequence[Sequence[Mapping[str, float]]],
+    poses: Sequence[Sequence[UnobservableSubspace]],
     asked: Sequence[Output] = (),
 ) -> tuple[Addition, ...]:
     """Find what to add to a set of sensors for almost every pose, and for special poses where that takes more.
@@ -92,7 +92,7 @@ def additions(
     Args:
         system: the robot with the sensors that it has.
         generic: what is open for almost all q.
-        poses: at special poses the changes of d that no row sees, by the names of its numbers.
+        poses: what is not seen at special poses.
         asked: what is asked for: sensors of it are added where no others help.
     """
     found = []
@@ -100,7 +100,7 @@ def additions(
     if always:
         found.append(_addition(_addables(system, always, asked), [generic.open.copy()], at_poses=False))
     if poses and None not in found:
-        at_poses = [_open_at_pose(system, vectors) for vectors in poses]
+        at_poses = [_open_at_pose(system, unseen) for unseen in poses]
         moved = always.union(*(part.remainders for part in at_poses))
         parts = [generic.open.copy(), *at_poses]
         found.append(_addition(_addables(system, moved, asked), parts, at_poses=True))
@@ -134,15 +134,10 @@ def _addition(candidates: Sequence[Addable], parts: Sequence[Open], at_poses: bo
         chosen.append(candidates[k])
         for part in parts:
             part.settle(candidates[k].columns)
-    is_smallest = len(chosen) <= (1 if alone else max(2, _fewest(gains, total)))
+    fewest = int(np.searchsorted(np.cumsum(sorted(gains, reverse=True)), total)) + 1  # each settles what it does alone
+    is_smallest = len(chosen) <= (1 if alone else max(2, fewest))
     others = tuple(candidate for candidate in alone if candidate not in chosen) if len(chosen) == 1 else ()
     return Addition(at_poses, tuple(chosen), is_smallest, others)
-
-
-def _fewest(gains: Sequence[int], total: int) -> int:
-    """How many candidates it takes at least, each settling what it does alone."""
-    settled = np.cumsum(sorted(gains, reverse=True))
-    return int(np.searchsorted(settled, total)) + 1
 
 
 def _addables(system: System, moved: Collection[int], asked: Sequence[Output] = ()) -> tuple[Addable, ...]:
@@ -212,11 +207,9 @@ def _find_unread(system: System, body: int, readings: Readings) -> tuple[str, tu
     return place.name, tuple(component for component in FORCE if component not in read)
 
 
-def _open_at_pose(system: System, vectors: Sequence[Mapping[str, float]]) -> Open:
-    """The open subspace at a pose, of changes of d that no row sees, by the names of its numbers."""
-    place = {name: k for k, name in enumerate(system.variable_names)}
-    changes = np.zeros((system.shape[1], len(vectors)))
-    for k, vector in enumerate(vectors):
-        for name, value in vector.items():
-            changes[place[name], k] = value
-    return Open.at_configuration(changes)
+def _open_at_pose(system: System, unseen: Sequence[UnobservableSubspace]) -> Open:
+    """The open subspace at a pose."""
+    vectors = [vector.coefficients for part in unseen for vector in part.vectors]
+    return Open.at_configuration(
+        np.array([[vector.get(name, 0.0) for vector in vectors] for name in system.variable_names])
+    )

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nori_dyn.algebra.expressions import Expr, Graph
+from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.field_points import random_numbers, random_quaternions
 from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranges import numbers, numbers_in
@@ -208,11 +208,7 @@ class FieldPositions:
         for part in self._tree.quaternions:
             inputs |= {x.index: values for x, values in zip(q[part], random_quaternions(self._rng, n), strict=True)}
         inputs |= {q[k].index: inputs[q[k].index] * 0 for k in origins(self._tree)}
-        return inputs, {x.index: random_numbers(self._rng, n) for x in self._angles()}
-
-    def _angles(self) -> list[Expr]:
-        """The inputs of which sines are taken."""
-        return [x for x in self._q if self._graph.takes_sine(x)]
+        return inputs, {x.index: random_numbers(self._rng, n) for x in q if self._graph.takes_sine(x)}
 
 
 def origins(tree: KinematicTree) -> list[int]:

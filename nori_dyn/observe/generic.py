@@ -141,23 +141,10 @@ def _exact_rank(system: System, seed: int) -> GenericRank:
     return GenericRank(rank, structural, moved, open_, (n * ENTRY_DEGREE * (n + 1) / PRIME) ** POINTS)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClosedLooks:
-    """Closed configurations that are nothing special.
+def closed_looks(reduction: Reduction, seed: int) -> tuple[int, tuple[Floats, ...], float]:
+    """The rank of D at closed configurations that are nothing special, random ones at which it is that, and its gap.
 
-    Attributes:
-        rank: the rank of D there.
-        configurations: where it is that, as clearly as can be (N, nq).
-        gap: how many times smaller singular values that are taken as zero are than others there, at the least.
-    """
-
-    rank: int
-    configurations: tuple[Floats, ...]
-    gap: float
-
-
-def closed_looks(reduction: Reduction, seed: int) -> ClosedLooks:
-    """Random closed configurations of a robot at which the rank of its system is as large as at almost all.
+    The gap is how many times smaller singular values that are taken as zero are than others there, at the least.
 
     Raises:
         NotClosedError: loops that cannot be closed.
@@ -167,18 +154,17 @@ def closed_looks(reduction: Reduction, seed: int) -> ClosedLooks:
     rank = largest_clear([at.rank for at in ranks], [at.clarity for at in ranks])
     found = [(at, q) for at, q in zip(ranks, samples, strict=True) if at.rank == rank]
     clear = [(at, q) for at, q in found if at.clarity >= CLEAR] or found
-    return ClosedLooks(rank, tuple(q for _, q in clear), min(at.gap for at, _ in clear))
+    return rank, tuple(q for _, q in clear), min(at.gap for at, _ in clear)
 
 
 def _rank_where_closed(system: System, seed: int) -> GenericRank:
     """The rank at closed configurations, and what the null spaces there move."""
     reduction = Reduction(system, seed)
-    looks = closed_looks(reduction, seed)
-    changes = [reduction.null_space(q, system.shape[1] - looks.rank) for q in looks.configurations]
+    rank, looks, gap = closed_looks(reduction, seed)
+    changes = [reduction.null_space(q, system.shape[1] - rank) for q in looks]
     moved = np.any([d.any(axis=1) for d in changes], axis=0)
     structural = _structural_rank(exact_system(system, seed), seed)
-    open_ = Open.at_configuration(changes[0])
-    return GenericRank(looks.rank, structural, moved, open_, None, looks.configurations, looks.gap)
+    return GenericRank(rank, structural, moved, Open.at_configuration(changes[0]), None, looks, gap)
 
 
 def _structural_rank(exact: ExactSystem, seed: int) -> int:

@@ -293,12 +293,6 @@ def _factors(
     return np.asarray(np.where(agree, found[0], 0.0))
 
 
-def _plain(factors: Floats) -> Floats:
-    """Factors without the rounding of those that are whole."""
-    whole = np.round(factors)
-    return np.asarray(np.where(np.isclose(factors, whole, rtol=0.0, atol=WHOLE), whole, factors))
-
-
 def _report(
     persisting: Persisting,
     subspaces: Sequence[ExactSubspace] | Sequence[NumericSubspace],
@@ -318,37 +312,27 @@ def _report(
         states: how many states were asked for.
     """
     names = tuple(x.name for x in persisting.numbers)
-    last, of_d = subspaces[-1], persisting.system.variable_names
-    sums = tuple(
-        Sum(MappingProxyType({names[k]: float(row[k]) for k in (pivot, *_others(there, pivot))}))
-        for pivot, there, row in zip(independent, where, _plain(factors), strict=True)
-        if there.sum() > 1
-    )
+    seen, of_d, whole = [each.seen for each in subspaces], persisting.system.variable_names, np.round(factors)
+    plain = np.where(np.isclose(factors, whole, rtol=0.0, atol=WHOLE), whole, factors)
+    sums = []
+    for pivot, there, row in zip(independent, where, plain, strict=True):
+        terms = dict.fromkeys((pivot, *np.flatnonzero(there).tolist()))
+        if len(terms) > 1:
+            sums.append(Sum(MappingProxyType({names[k]: float(row[k]) for k in terms})))
     depended = {name for each in sums for name in each.terms}
+    after = [next((n for n, one in enumerate(seen, start=1) if k in one), 0) for k in range(len(names))]
     return Learned(
         memory=persisting.memory,
         names=names,
         ranks=tuple(each.rank for each in subspaces),
         is_asked=states is not None,
-        seen_after=tuple(
-            _first([each.seen for each in subspaces], k) if k in last.seen else 0 for k in range(len(names))
-        ),
-        sums=sums,
-        untold=tuple(x for k, x in enumerate(names) if k not in last.seen and x not in depended),
+        seen_after=tuple(n if k in seen[-1] else 0 for k, n in enumerate(after)),
+        sums=tuple(sums),
+        untold=tuple(x for k, x in enumerate(names) if k not in seen[-1] and x not in depended),
         needs=MotionRequirements(),
-        undetermined=tuple(of_d[k] for k in last.undetermined()),
+        undetermined=tuple(of_d[k] for k in subspaces[-1].undetermined()),
         undetermined_at_first=tuple(of_d[k] for k in subspaces[0].undetermined()),
         stays=persisting.stays,
         error=None,
         gap=min((each.gap for each in subspaces if isinstance(each, NumericSubspace)), default=np.inf),
     )
-
-
-def _others(there: Booleans, pivot: int) -> list[int]:
-    """The numbers of a combination but for the one that has a 1."""
-    return [k for k in np.flatnonzero(there).tolist() if k != pivot]
-
-
-def _first(seen: Sequence[frozenset[int]], number: int) -> int:
-    """After how many states a number is observable, by those that are after each."""
-    return next(k for k, each in enumerate(seen, start=1) if number in each)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from nori_dyn.algebra.field_points import FieldPoints
 from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranges import numbers, numbers_in
+from nori_dyn.model.paths import path
 from nori_dyn.observe.exact import ExactSystem, exact_system
 from nori_dyn.observe.field import FieldPositions, FieldRows, FieldVector, Span, Vector, field_rows
 from nori_dyn.observe.persisting import Persisting, until_nothing_new
@@ -90,7 +91,7 @@ class FieldStates:
                 for x in self._exact.state.q[part]
                 for node in (x, *(graph.sin_cos(x) if graph.takes_sine(x) else ()))
             }
-            if nodes & needed and not _is_same(self._first[1], self._state(self._still([i]))[1]):
+            if nodes & needed and self._first[1].basis != self._state(self._still([i]))[1].basis:  # both are reduced
                 found.append(i)
         return tuple(found)
 
@@ -104,7 +105,7 @@ class FieldStates:
         before, state = Span.of({k: 1} for k in self._persisting.first), self._first
         while True:
             rows, own = state
-            now = self._eliminated([own.basis.values(), _shifted(before.basis.values(), self._k)], self._k)
+            now = _beyond(Span.of([*own.basis.values(), *_shifted(before.basis.values(), self._k)]), self._k)
             yield ExactSubspace(self._persisting, now, rows)
             before = now if self._persisting.stays else self._carried(own, now)
             state = self._first if len(still) == self._persisting.system.tree.nq else self._state(still)
@@ -130,11 +131,7 @@ class FieldStates:
         for i, x in enumerate(self._persisting.numbers):
             a = 1 if x.time_constant is None else decays[x.time_constant]
             laws.append({**({} if x.rate is None else {i: dt}), k + i: a, 2 * k + i: PRIME - 1})
-        return self._eliminated([own.basis.values(), _shifted(now.basis.values(), k), laws], 2 * k)
-
-    def _eliminated(self, parts: Iterable[Iterable[Vector]], end: int) -> Span:
-        """Remainders of vectors over the columns from one on."""
-        return _beyond(Span.of(vector for part in parts for vector in part), end)
+        return _beyond(Span.of([*own.basis.values(), *_shifted(now.basis.values(), k), *laws]), 2 * k)
 
     def _random(self) -> int:
         return self._rng.randrange(2, PRIME)
@@ -175,11 +172,6 @@ def _beyond(span: Span, end: int) -> Span:
 
 def _shifted(vectors: Iterable[Vector], by: int) -> Iterator[Vector]:
     return ({column + by: x for column, x in vector.items()} for vector in vectors)
-
-
-def _is_same(one: Span, other: Span) -> bool:
-    """Whether two spans, both reduced, are of one space."""
-    return one.basis == other.basis
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,23 +223,16 @@ def needs(
         subspaces: what is observable after each of some states.
         states: how many states there are; None for as many as add anything.
     """
-    wanted = _wanted(persisting, subspaces)
-    if not wanted:
-        return MotionRequirements()
-    search = _RequirementSearch(of_field, persisting, wanted, states, subspaces[-1].rank)
-    return MotionRequirements(tuple(search.needs()), search.for_all(), search.named(search.moving))
-
-
-def _wanted(persisting: Persisting, subspaces: Sequence[ExactSubspace]) -> dict[str, Vector]:
-    """Combinations determined in the end and not by a single state, by the name of their first number.
-
-    Combinations of what does not stay are not the same at each state: only numbers observable by themselves count.
-    """
-    return {
+    # Combinations of what does not stay are not the same at each state: only numbers observable by themselves count.
+    wanted = {
         persisting.numbers[pivot].name: vector
         for pivot, vector in sorted(subspaces[-1].span.basis.items())
         if (persisting.stays or len(vector) == 1) and not subspaces[0].contains(vector)
     }
+    if not wanted:
+        return MotionRequirements()
+    search = _RequirementSearch(of_field, persisting, wanted, states, subspaces[-1].rank)
+    return MotionRequirements(tuple(search.needs()), search.for_all(), search.named(search.moving))
 
 
 class _RequirementSearch:
@@ -329,23 +314,12 @@ class _RequirementSearch:
 
     def _enough(self, names: Sequence[str]) -> frozenset[int]:
         """Joints that suffice, none of which can be left out: those far away are left out first."""
-        near = self._bodies[names[0]]
-        enough = self.moving
-        for i in sorted(self.moving, key=lambda i: self._distance(i, near), reverse=True):
+        parents, enough = self._tree.parents, self.moving
+        near = {*path(parents, self._bodies[names[0]])}
+        for i in sorted(self.moving, key=lambda i: len(near.symmetric_difference(path(parents, i))), reverse=True):
             if self._shows(enough - {i}, names):
                 enough -= {i}
         return enough
-
-    def _distance(self, i: int, k: int) -> int:
-        """How many joints lie between two bodies."""
-        return len(self._ancestors(i) ^ self._ancestors(k))
-
-    def _ancestors(self, i: int) -> set[int]:
-        found = {i}
-        while not self._tree.is_root(i):
-            i = self._tree.parents[i]
-            found.add(i)
-        return found
 
     def _seen(self, bodies: Iterable[int]) -> Mapping[str, int]:
         """After how many states each is observable where only the joints of some bodies move."""

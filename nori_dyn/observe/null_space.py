@@ -225,7 +225,8 @@ def _combinations(k: int) -> str:
 def _describe_wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _Group]]) -> str:
     """Unobservable external wrenches, in words of their geometry."""
     k = group.vectors.shape[1]
-    places = _find_places(system, group)
+    readings = wrench_readings(system)
+    places = [place_of(system, variable.body, readings) for variable in group.wrenches]  # their normals are z axes
     names = list_names([place.name for place in places])
     if len(places) == 1:
         (variable,) = group.wrenches
@@ -268,12 +269,6 @@ def _describe_wrenches(system: System, group: _Group, same: Sequence[tuple[Kinem
     couples = {look.couples for look in looks}
     of_them = f", {couples.pop()} of them pure couples" if len(couples) == 1 and couples != {0} else ""
     return f"an internal wrench, {against}" if k == 1 else f"{k} independent internal wrenches, {against}{of_them}"
-
-
-def _find_places(system: System, group: _Group) -> list[NamedFrame]:
-    """The frames in which sensors read the wrenches of a group; their normals are their z axes."""
-    readings = wrench_readings(system)
-    return [place_of(system, variable.body, readings) for variable in group.wrenches]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ Source: own derivation (tests/unit/observe/test_poses.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -106,11 +106,6 @@ def _at_zero(tree: KinematicTree, rng: np.random.Generator) -> Floats:
     return np.concatenate([*joints])
 
 
-def _closed(tree: KinematicTree, rng: np.random.Generator) -> Floats:
-    """Loops and couplings are closed, all else is anywhere."""
-    return tree.random_configuration(rng)
-
-
 def _at_limits(tree: KinematicTree, rng: np.random.Generator) -> Floats:
     """Every joint with limits at one of them, the others anywhere."""
     parts = []
@@ -125,7 +120,7 @@ POSES: dict[str, SpecialPose] = {
     "coplanar": SpecialPose("in one plane", _coplanar, 2),
     "flat": SpecialPose("upright on one level", _flat, 1),
     "double_support": SpecialPose("standing on the ground, a given distance apart", _double_support, 2),
-    "closed": SpecialPose("with loops and couplings closed", draw=_closed),
+    "closed": SpecialPose("with loops and couplings closed", draw=KinematicTree.random_configuration),
     "at_zero": SpecialPose("at the zero of every joint", draw=_at_zero),
     "at_limits": SpecialPose("at a limit of every joint", draw=_at_limits),
 }
@@ -187,7 +182,8 @@ def configurations_where(
     if pose.draw is not None:
         attempt, precision = partial(_drawn, tree, pose.draw), CLOSED
     else:
-        attempt, precision = _PoseProblem.of(tree, condition, named, normals, distance).near_drawn, PRECISION
+        problem = _PoseProblem.of(tree, condition, named, normals, distance)
+        attempt, precision = (lambda rng: problem.solve(tree.draw(rng))), PRECISION
     found: list[Floats] = []
     nearest = np.inf
     for start in range(STARTS * max(n, 1)):
@@ -258,7 +254,8 @@ class _PoseProblem:
         carriers = tuple(sorted({i for frame in frames for i in path(tree.parents, frame.link)}))
         if tree.closing_parts:  # these may need any joint
             carriers = tuple(range(tree.n_links))
-        free, limits = _free_numbers(tree, carriers)
+        limits = np.array([tree.joints[i].room for i in carriers for _ in numbers(tree.q_slices[i])]).reshape(-1, 2).T
+        free = numbers_in(tree.q_slices[i] for i in carriers)
         found = _PoseProblem(tree, pose, frames, carriers, directions / lengths, 0.0, free, limits)
         if distance is None:
             origins = found.poses(tree.neutral_configuration()[:, None]).origins
@@ -289,10 +286,6 @@ class _PoseProblem:
         if not self.tree.closing_parts:
             return holds
         return np.concatenate([holds, gaps(positions(self.tree, self._normalised(Q)))])
-
-    def near_drawn(self, rng: np.random.Generator) -> tuple[Floats, float]:
-        """What `solve` finds near a drawn configuration."""
-        return self.solve(self.tree.draw(rng))
 
     def solve(self, q: Floats) -> tuple[Floats, float]:
         """A configuration (nq,) near q where the condition holds as well as it can, and by how much it fails."""
@@ -328,9 +321,3 @@ class _PoseProblem:
         for part in self.tree.quaternions:
             q[part] /= np.linalg.norm(q[part])
         return q, float(np.abs(self.residual(q[:, None])).max())
-
-
-def _free_numbers(tree: KinematicTree, bodies: Iterable[int]) -> tuple[Indices, Floats]:
-    """The places in q of some bodies' joints, and their limits (2, ...)."""
-    limits = [tree.joints[i].room for i in bodies for _ in numbers(tree.q_slices[i])]
-    return numbers_in(tree.q_slices[i] for i in bodies), np.array(limits).reshape(-1, 2).T

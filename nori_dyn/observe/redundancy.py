@@ -227,7 +227,7 @@ def readings(
         rows = field_rows(system, exact_system(system, seed))
         return _readings(system, outputs, sensors, rows.measured, rows.variables)
     reduction = Reduction(system, seed)
-    q = closed_looks(reduction, seed).configurations[0]
+    _, (q, *_), _ = closed_looks(reduction, seed)
     return next(readings_at(reduction, q[None], outputs, sensors))
 
 

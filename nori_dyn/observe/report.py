@@ -14,7 +14,7 @@ from nori_dyn.observe.additions import Addition, additions
 from nori_dyn.observe.generic import generic_rank
 from nori_dyn.observe.learned import Learned, learned
 from nori_dyn.observe.null_space import NullVector, UnobservableSubspace, partly_seen, unseen
-from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
+from nori_dyn.observe.numeric import Reduction, checked_configurations
 from nori_dyn.observe.persisting import MemoryGiven, with_memory
 from nori_dyn.observe.poses import configurations_where, special_pose
 from nori_dyn.observe.sweep import one_thread
@@ -258,14 +258,14 @@ def observability(
         unobservable=tuple(name for name, moved in zip(system.variable_names, generic.moved, strict=True) if moved),
         unseen=unseen(reduction, samples, deficiency, generic.moved),
         configurations=Q,
-        rank_at=_ranks(at),
+        rank_at=np.array([found.rank for found in at], dtype=np.intp),
         smallest_at=np.array([found.smallest for found in at]),
         gap_at=np.array([found.gap for found in at]),
         conditions=tuple(conditions),
         skipped=tuple(skipped),
         repeated=remove_repeats(system, seed).system.of_components.repeated_names,
         over_time=learned(system, states, seed) if system.memory else None,
-        additions=additions(system, generic, [_unseen_changes(c) for c in conditions if c.lost], [*asked.values()]),
+        additions=additions(system, generic, [c.unseen for c in conditions if c.lost], [*asked.values()]),
         system=system,
         asked={
             name: tuple(system.variable_names[k] for k in output_columns(system, [output]))
@@ -274,17 +274,9 @@ def observability(
     )
 
 
-def _unseen_changes(condition: RankWhere) -> list[Mapping[str, float]]:
-    return [vector.coefficients for part in condition.unseen for vector in part.vectors]
-
-
-def _ranks(found: Sequence[RankAt]) -> Indices:
-    return np.array([at.rank for at in found], dtype=np.intp)
-
-
 def _rank_where(reduction: Reduction, condition: str, frames: tuple[str, ...], Q: Floats, generic: int) -> RankWhere:
     found = reduction.ranks_at(Q)
-    ranks = _ranks(found)
+    ranks = np.array([at.rank for at in found], dtype=np.intp)
     worst = int(ranks.min()) if len(ranks) else generic
     lost = generic - worst
     at_worst = [q for q, rank in zip(Q, ranks, strict=True) if rank == worst]

@@ -85,7 +85,7 @@ def test_failing_sets_of_closed_robots_by_brute_force(make):
         if name.startswith("loop")
     ]
     system = System(tree, sensor_set(TORQUES, motion, UNLOADED, *cells[:3]))
-    check_failing_sets(system, closed_looks(Reduction(system), seed=1).configurations[0], 2, make)
+    check_failing_sets(system, closed_looks(Reduction(system), seed=1)[1][0], 2, make)
 
 
 def test_every_sensor_of_a_square_system_is_critical():
