@@ -21,7 +21,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.bound import FUSED, Bound, plan_bound
 from nori_dyn.program.functions import CompiledFunction, compile
-from nori_dyn.report.shows.systems import robot_in_words
+from nori_dyn.report.shows.plans import robot_in_words
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
 from nori_dyn.tables import Document, Facts, Table, attributes, listed, number, unbroken

@@ -115,7 +115,7 @@ def estimate(
     from nori_dyn.estimation.log_file import estimate_to_file
     from nori_dyn.estimation.log_run import LogRunner
     from nori_dyn.estimation.run_options import options_of
-    from nori_dyn.report.shows.logs import log_document, report_warnings
+    from nori_dyn.report.shows.logs import log_report_document, report_warnings
     from nori_dyn.report.view import can_be_judged, check_picture
 
     dt, mapping = reading.dt, reading.mapping
@@ -196,7 +196,7 @@ def estimate(
         files = {"out": out, "view": view}
         print_json({**report.to_dict(), **{name: str(path) for name, path in files.items() if path is not None}})
         return
-    show(log_document(report, str(input)))
+    show(log_report_document(report, str(input)))
     for line in (*report_warnings(report), *(f"warning: {note}" for note in notes)):
         typer.echo(line, err=True)
     if out is not None:

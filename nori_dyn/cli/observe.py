@@ -108,7 +108,11 @@ def observe(
     from nori_dyn.model.joints import notes_on_limits
     from nori_dyn.planning.outputs import resolve_outputs
     from nori_dyn.report.shows.models import tree_figures
-    from nori_dyn.report.shows.observability import conditioning_document, redundancy_document, report_document
+    from nori_dyn.report.shows.observability import (
+        conditioning_document,
+        observability_report_document,
+        redundancy_document,
+    )
 
     asked: Where = special_poses(where) if where else "auto"
     check_writable(html)
@@ -138,7 +142,7 @@ def observe(
         spare = nd.redundancy(system, wanted, failing, seed, stage) if failing else None
     if html is not None:
         nd.tools.save_html(report, html, swept, spare, wanted)
-    found = report_document(report, swept, given is not None)
+    found = observability_report_document(report, swept, given is not None)
     found += Document((), {**tree_figures(tree), "workspace": None, "redundancy": None})
     if swept is not None:
         rank = swept.n_variables if report.is_observable else report.numerical_rank

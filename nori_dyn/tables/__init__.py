@@ -13,7 +13,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from numbers import Integral
@@ -443,6 +443,13 @@ def _value(cell: Cell) -> str | float | None:
     return int(cell) if isinstance(cell, Integral) else float(cell)
 
 
+def document_of(module: str, name: str) -> Callable[[object], Document]:
+    """What makes the document of a class, by the module of `SHOWS` that it is in, and the name of the class."""
+    function = re.sub(r"\B(?=[A-Z])", "_", name).lower() + "_document"
+    made: Callable[[object], Document] = getattr(importlib.import_module(f"{SHOWS}.{module}"), function)
+    return made
+
+
 class Shown:
     """A thing that `print` shows as tables of text, and notebooks as HTML; `repr` stays one line.
 
@@ -456,13 +463,12 @@ class Shown:
 
     def shown(self) -> Document:
         """Make the document that `print` shows."""
-        known: Mapping[str, str] = importlib.import_module(SHOWS).DOCUMENTS
+        documents: Mapping[str, tuple[str, ...]] = importlib.import_module(SHOWS).DOCUMENTS
+        known = {name: module for module, names in documents.items() for name in names}
         name = next((kind.__name__ for kind in type(self).__mro__ if kind.__name__ in known), None)
         if name is None:
             raise NotImplementedError(f"{type(self).__name__} has no document: write one in {SHOWS}.")
-        module, _, function = known[name].partition(".")
-        made: Document = getattr(importlib.import_module(f"{SHOWS}.{module}"), function)(self)
-        return made
+        return document_of(known[name], name)(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures of what is shown, as JSON has them."""

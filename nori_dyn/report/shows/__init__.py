@@ -1,47 +1,26 @@
 """Documents of all that is shown, by type: what `print`, notebooks, the command line and JSON have of it.
 
-To show a class: make it `nori_dyn.tables.Shown`, write a function here that makes its document, and name that in
-`DOCUMENTS`: its module is imported when it is needed.
+To show a class `OfThings`: make it `nori_dyn.tables.Shown`, write a function `of_things_document` in a module here that
+makes its document, and name the class in `DOCUMENTS`: its module is imported when it is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-DOCUMENTS: Mapping[str, str] = {
-    "KinematicTree": "models.tree_document",
-    "Preset": "models.preset_document",
-    "Robots": "models.robots_document",
-    "SensorSet": "models.sensors_document",
-    "System": "systems.system_document",
-    "EliminationPlan": "plans.state_document",
-    "Plan": "plans.plan_document",
-    "Solver": "plans.solver_document",
-    "SwitchingSolver": "plans.switching_document",
-    "Diagnosis": "estimates.diagnosis_document",
-    "Estimate": "estimates.estimate_document",
-    "Status": "estimates.status_document",
-    "Consistency": "trackers.consistency_document",
-    "Delays": "trackers.delays_document",
-    "History": "trackers.history_document",
-    "LogHistory": "trackers.log_history_document",
-    "LogReport": "logs.log_document",
-    "LocalizedContact": "touches.localized_document",
-    "MemoryState": "trackers.memory_document",
-    "Recognised": "trackers.recognised_document",
-    "Summary": "trackers.summary_document",
-    "Tracked": "trackers.tracked_document",
-    "Watched": "trackers.watched_document",
-    "WatchedHistory": "trackers.watched_history_document",
-    "Conditioning": "observability.conditioning_document",
-    "ObservabilityReport": "observability.report_document",
-    "Redundancy": "observability.redundancy_document",
-    "TouchObservability": "touches.touch_observability_document",
-    "Design": "placement.design_document",
-    "ParetoFront": "placement.front_document",
-    "Placement": "placement.placement_document",
-    "ExcitingMotion": "exciting_motion.motion_document",
-    "Identifiability": "identifiability.identifiability_document",
-    "Identification": "identification.identification_document",
+OF_LOGS = ("Consistency", "Delays", "History", "LogHistory", "Summary")
+"""What trackers say of many ticks."""
+
+DOCUMENTS: Mapping[str, tuple[str, ...]] = {
+    "models": ("KinematicTree", "Preset", "Robots", "SensorSet"),
+    "plans": ("System", "EliminationPlan", "Plan", "Solver", "SwitchingSolver"),
+    "estimates": ("Diagnosis", "Estimate", "Status"),
+    "trackers": ("LocalizedContact", "MemoryState", "Recognised", "Tracked", "Watched", "WatchedHistory", *OF_LOGS),
+    "logs": ("LogReport",),
+    "observability": ("Conditioning", "ObservabilityReport", "Redundancy", "TouchObservability"),
+    "placement": ("Design", "ParetoFront", "Placement"),
+    "exciting_motion": ("ExcitingMotion",),
+    "identifiability": ("Identifiability",),
+    "identification": ("Identification",),
 }
-"""By the name of each class that is shown, the module here and the function in it that makes its document."""
+"""By the module here that makes their documents, the names of the classes that are shown."""

@@ -21,7 +21,7 @@ PARAMETER = ("name", "combination", "unit", "model", "deviation")
 """What JSON has of each parameter."""
 
 
-def motion_document(motion: ExcitingMotion) -> Document:
+def exciting_motion_document(motion: ExcitingMotion) -> Document:
     """The document of an exciting motion."""
     series = motion.trajectory.series
     ends = "at rest at both ends" if series.at_rest else "periodic"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nori_dyn.estimation.many_logs import LogOutcome  # which loads what starts processes
 
 
-def log_document(report: LogReport, log: str = "the log") -> Document:
+def log_report_document(report: LogReport, log: str = "the log") -> Document:
     """The document of a log that was run, by the name that it goes by."""
     return Document(
         (*_sentences(report, log), *(summary_document(report.summary).parts if report.summary else ())),

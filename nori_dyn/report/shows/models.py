@@ -29,7 +29,7 @@ PLACES = ("joint", "joints", "frames", "through")
 """The fields of components that say where they are."""
 
 
-def tree_document(tree: KinematicTree) -> Document:
+def kinematic_tree_document(tree: KinematicTree) -> Document:
     """The document of a robot."""
     masses = [float(I[5, 5]) for I in tree.I]
     links = "1 moving link" if tree.n_links == 1 else f"{tree.n_links:,} moving links"
@@ -103,7 +103,7 @@ def _limits(joint: Joint) -> str:
     return "" if low == high == "any" else f"{low} to {high}"
 
 
-def sensors_document(sensors: SensorSet) -> Document:
+def sensor_set_document(sensors: SensorSet) -> Document:
     """The document of a set of sensors."""
     dynamics = sensors.dynamics
     facts = (

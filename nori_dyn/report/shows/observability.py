@@ -14,6 +14,7 @@ from nori_dyn.observe.learned import Learned
 from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
+from nori_dyn.observe.touches import AT_A_POINT, TouchedLink, TouchObservability
 from nori_dyn.report import findings
 from nori_dyn.report.layout import Verdict
 from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
@@ -40,10 +41,15 @@ FEW = 7
 MOST_NAMED = 12
 """Most outputs that are named in a sentence."""
 
+MOST_LINKS = 6
+"""Links that are listed in a sentence, or a cell."""
+
 DEVIATIONS = "Expected standard deviations"
 
 
-def report_document(report: ObservabilityReport, found: Conditioning | None = None, is_given: bool = False) -> Document:
+def observability_report_document(
+    report: ObservabilityReport, found: Conditioning | None = None, is_given: bool = False
+) -> Document:
     """The document of a report: the verdict, what to add, why, what is not determined, and the special poses.
 
     Args:
@@ -236,3 +242,31 @@ def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, 
         "critical": {name: list(found.lost[name]) for name in found.critical},
     }
     return Document(tuple(parts), figures)
+
+
+def touch_observability_document(found: TouchObservability) -> Document:
+    """The document of what sensors tell of touches."""
+    n, localized = len(found.links), found.localized
+    words = [
+        f"Sensors '{found.sensors}' determine force and line of action of a touch on "
+        + ("each link." if len(localized) == n else f"{listed(localized, MOST_LINKS)}." if localized else "no link.")
+    ]
+    groups = {frozenset((one.link, *one.same)): None for one in found.links if one.same}
+    apart = [f"No reading tells apart: {listed(sorted(group), MOST_LINKS)}." for group in groups]
+    words += apart or ["All links are distinguished, but by touches that read alike by coincidence."]
+    columns = ("link", "of 6 numbers", "a force at a point", "each touch reads like some on")
+    rows = tuple((one.link, str(one.rank), _told(one), listed(one.like, MOST_LINKS) or "none") for one in found.links)
+    note = f"At almost every pose; wrong with a probability below {number(found.error, 1)}."
+    figures = {
+        **attributes(found, "robot", "sensors", "localized", "suffices", "error"),
+        "links": [attributes(one, "link", "rank", "like", "same") for one in found.links],
+    }
+    return Document(
+        (Paragraph(" ".join(words), "Touches"), Table("By link", columns, rows, (note,), left=(0, 2, 3))), figures
+    )
+
+
+def _told(one: TouchedLink) -> str:
+    if one.is_localized:
+        return "with its line of action"
+    return f"but for {AT_A_POINT - one.rank} of {AT_A_POINT}" if one.rank else "not at all"

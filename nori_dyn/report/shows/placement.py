@@ -126,7 +126,7 @@ def front_table(front: ParetoFront, spread: bool = False) -> Table:
     return Table("", columns, tuple(rows), left=() if spread else (len(columns) - 1,))
 
 
-def front_document(front: ParetoFront) -> Document:
+def pareto_front_document(front: ParetoFront) -> Document:
     """The document of a Pareto front."""
     better, *sentences = front_verdict(front).sentences
     numbers = ("cost", "deviation", "bound", "is_optimal", "chosen")

@@ -1,4 +1,4 @@
-"""Plans and solvers: sizes, orderings with what each costs, how stable they are, contact states, and how they run."""
+"""Systems, plans and solvers: sizes, orderings with what each costs, stability, contact states, and how they run."""
 
 from __future__ import annotations
 
@@ -19,18 +19,66 @@ from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.registry import is_compiled
 from nori_dyn.program.layout import output_parts
 from nori_dyn.report.shows.models import tree_figures
-from nori_dyn.report.shows.systems import MOST_READINGS, robot_in_words
 from nori_dyn.solve.solver import Solver
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import Variable
+from nori_dyn.system.rows import RowBlock
+from nori_dyn.system.variables import Variable, kind_in_words
 from nori_dyn.tables import Bullets, Document, Facts, Table, attributes, listed, number, unbroken
+
+MOST_READINGS = 24
+"""Names of readings that are shown."""
+
+
+def system_document(system: System) -> Document:
+    """The document of a system."""
+    rows, columns = system.shape
+    facts = (
+        ("robot", robot_in_words(system)),
+        ("sensors", unbroken(system.sensors.name)),
+        ("equations", f"{rows:,} for {columns:,} unknowns, {_balance(system)}"),
+        ("readings", listed(system.measurement_names, MOST_READINGS) or "none"),
+    )
+    groups: dict[tuple[bool, str], list[RowBlock]] = {}
+    for row in system.rows:
+        groups.setdefault((row.is_dynamic, row.equation.group), []).append(row)
+    counted = tuple(
+        ("equations of motion" if is_dynamic else unbroken(group), *_counts(own))
+        for (is_dynamic, group), own in groups.items()
+    )
+    equations = Table("Equations", ("of", "rows", "readings", "known values", "weighted"), counted)
+    sizes = {kind: sum(len(v.components) for v in system.variables if v.kind == kind) for kind in system.kinds}
+    in_words = tuple((unbroken(kind), kind_in_words(kind), n) for kind, n in sizes.items())
+    unknowns = Table("Unknowns", ("kind", "what", "scalars"), in_words, left=(0, 1))
+    return Document((Facts(facts), equations, unknowns))
+
+
+def robot_in_words(system: System) -> str:
+    """A system's robot with its size."""
+    tree = system.tree
+    return f"{unbroken(tree.name)}: {tree.n_links:,} links, {tree.nv:,} freedoms"
+
+
+def _balance(system: System) -> str:
+    rows, columns = system.shape
+    if system.is_weighted:
+        return f"solved by weighted least squares with {system.n_weights:,} weights"
+    return "as many as it takes" if rows == columns else f"{columns - rows:,} too few"
+
+
+def _counts(own: Sequence[RowBlock]) -> tuple[int, int, int, int]:
+    """How many rows some equations have, with readings, with known values, and that are weighed."""
+    n = [len(row.equation.components) for row in own]
+    read = sum(k for k, row in zip(n, own, strict=True) if row.equation.is_measured)
+    known = sum(k for k, row in zip(n, own, strict=True) if row.is_sensor and not row.equation.is_measured)
+    return sum(n), read, known, sum(k for k, row in zip(n, own, strict=True) if not row.is_exact)
+
 
 MOST_OUTPUTS = 24
 """Names of outputs that are shown."""
 
 
-def state_document(plan: EliminationPlan) -> Document:
+def elimination_plan_document(plan: EliminationPlan) -> Document:
     """The document of a plan."""
     system, best = plan.system, plan.tried[0]
     rows, columns = system.shape
@@ -175,7 +223,7 @@ def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
 
 def plan_document(plan: Plan) -> Document:
     """The document of a plan: of its one state, or of several contact states."""
-    return states_document(plan) if plan.contact_names else state_document(plan)
+    return states_document(plan) if plan.contact_names else elimination_plan_document(plan)
 
 
 def states_document(plan: Plan) -> Document:
@@ -209,7 +257,7 @@ def states_document(plan: Plan) -> Document:
         **tree_figures(plan.tree),
         "sensors": sensors.name,
         "contacts": list(plan.contact_names),
-        "states": [{"closed": list(state), **state_document(one).figures} for state, one in states.items()],
+        "states": [{"closed": list(state), **elimination_plan_document(one).figures} for state, one in states.items()],
         "left_out": [{"closed": list(state), "reason": reason} for state, reason in plan.left_out.items()],
     }
     return Document((Facts(facts), table, *((Bullets(why, "Left out:"),) if why else ())), figures)
@@ -247,7 +295,7 @@ def _shapes(solver: Solver) -> Iterator[tuple[str, str]]:
         yield unbroken(part.output.name), str(part.shape)
 
 
-def switching_document(solver: SwitchingSolver) -> Document:
+def switching_solver_document(solver: SwitchingSolver) -> Document:
     """The document of a solver that switches between contact states."""
     facts = (
         ("contacts", listed(solver.contact_names)),

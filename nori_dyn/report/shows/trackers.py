@@ -11,9 +11,10 @@ from nori_dyn.filtering.delays import Delays, shown_delay
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.knowledge import MemoryState
+from nori_dyn.filtering.localization import LinkContact, LocalizedContact
 from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.filtering.watched import Watched, WatchedHistory
-from nori_dyn.tables import Document, Facts, Paragraph, Table, listed, number
+from nori_dyn.tables import Document, Facts, Paragraph, Table, attributes, listed, number
 
 MOST_NUMBERS = 60
 """Numbers of a memory, and outputs, that are shown where lines have a width."""
@@ -61,7 +62,7 @@ def watched_history_document(found: WatchedHistory) -> Document:
     return Document((Facts(facts), table, Paragraph(words)))
 
 
-def memory_document(found: MemoryState) -> Document:
+def memory_state_document(found: MemoryState) -> Document:
     """The document of the state of the memory."""
     rows = zip(found.names, found.mean.tolist(), found.deviations.tolist(), found.units, strict=True)
     table = tuple((name, number(value, 3), number(spread, 2), unit) for name, value, spread, unit in rows)
@@ -145,3 +146,26 @@ def summary_document(found: Summary) -> Document:
         words = [Paragraph(f"No reading observes {names}: its estimate is the prior.")]
     parts = (Facts(tuple(facts)), *consistency_document(found.consistency).parts[-1:], table, *words, *_events(found))
     return Document(parts, found.to_dict())
+
+
+def localized_contact_document(found: LocalizedContact) -> Document:
+    """The document of where a robot is touched."""
+    where = "no link" if found.contact is None else found.contact.link
+    facts = Facts((("touched", f"{where}, probability {number(max(found.free, *found.probabilities.values()), 3)}"),))
+    rows = tuple(_contact_row(one) for one in found.links)
+    columns = ("link", "probability", "force [N]", "point [m]", "+- [m]")
+    notes = ("Force and point in coordinates of the link.",)
+    figures = {
+        **attributes(found, "free", "probabilities"),
+        "links": [
+            attributes(one, "link", "probability", "wrench", "force", "point", "deviation") for one in found.links
+        ],
+    }
+    return Document((facts, Table("If a link is touched", columns, rows, notes, left=(0,))), figures)
+
+
+def _contact_row(one: LinkContact) -> tuple[str, ...]:
+    force = " ".join(f"{x:.1f}" for x in one.force)
+    if one.point is None:
+        return one.link, number(one.probability, 3), force, "no surface", ""
+    return one.link, number(one.probability, 3), force, " ".join(f"{x:.3f}" for x in one.point), f"{one.deviation:.3f}"

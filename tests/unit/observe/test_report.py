@@ -13,7 +13,7 @@ from nori_dyn.report import findings
 from nori_dyn.report.findings import MARGIN
 from nori_dyn.report.html import to_html
 from nori_dyn.report.learned import describe_need, memory_notes, memory_words
-from nori_dyn.report.shows.observability import redundancy_document, report_document
+from nori_dyn.report.shows.observability import observability_report_document, redundancy_document
 from nori_dyn.tables import number, spaced
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.words import plain
@@ -126,7 +126,7 @@ def test_text_figures_and_page_say_the_same_of_poses_and_failures():
     figures = found.to_dict()
     assert figures["known_least"].startswith(least)
     failures = spare.to_dict()["words"]
-    text = " ".join((report_document(report, found) + redundancy_document(spare)).text().split())
+    text = " ".join((observability_report_document(report, found) + redundancy_document(spare)).text().split())
     page = " ".join(to_html(report, found, spare).split())
     for words in (least, failures, findings.reason(report)):
         assert words in text
