@@ -482,9 +482,9 @@ def unknowns_at(regression: Regression, values: Values) -> int:
 
 def _dense(regression: Regression, values: Values) -> tuple[Floats, Floats]:
     """W (n, rows, columns) and N (n, rows, unknowns) at n motions."""
-    entries = regression.graph.evaluate([*regression.W.values(), *regression.N.values(), *regression.c], values)
-    n = max(len(value) for value in values.values())
-    return regression.dense(np.broadcast_to(entries, (len(entries), n)).T)[:2]
+    layout, entries = regression.entries(range(len(regression.parameters)))
+    found, n = regression.graph.evaluate(entries, values), max(len(value) for value in values.values())
+    return layout.dense(np.broadcast_to(found, (len(entries), n)).T)[:2]
 
 
 def enough(regression: Regression, rank: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.elimination import row_names
-from nori_dyn.identification.parameters import Parameter, Parameters
+from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.regression import regressions_of
 from nori_dyn.renamed import Renamed
 from nori_dyn.system.builder import System
@@ -120,7 +120,9 @@ class Identifiability(Shown, Renamed):
             "rank": self.rank,
             "error": self.error,
             "parameters": [
-                {**_described(each), "identifiable": self.identifiable[each.name]} for each in self.parameters.each
+                {"name": each.name, "kind": each.kind, "of": each.owner, "unit": each.unit}
+                | {"identifiable": self.identifiable[each.name]}
+                for each in self.parameters.each
             ],
             "combinations": [{"name": each.name, "terms": dict(each.terms)} for each in self.combinations],
             "common_factors": [{"name": each.name, "others": list(each.others)} for each in self.common_factors],
@@ -183,7 +185,3 @@ def identifiability(
     unknowns = tuple(dict.fromkeys(name for each in regressions for name in each.unknowns))
     sensors = " | ".join(each.sensors.name for each in systems)
     return Identifiability(systems[0].tree.name, sensors, base, unknowns, row_names(regressions))
-
-
-def _described(each: Parameter) -> dict[str, str]:
-    return {"name": each.name, "kind": each.kind, "of": each.owner, "unit": each.unit}

@@ -242,7 +242,8 @@ def identify(
             before, (estimation, reader) = options.tree, estimated(options.tree, flat)
             for k in range(CURVE_ROUNDS):
                 taken_at = estimation.found(before)
-                is_by_weight = estimation.depends_on_weight and k < WEIGHT_ROUNDS
+                problem = estimation.formulation.problem
+                is_by_weight = k < WEIGHT_ROUNDS and any(problem.all_parameters[i].kind == "mu" for i in problem.free)
                 if not is_by_weight and estimation.is_settled(before, taken_at):
                     break
                 before, (estimation, reader) = taken_at, estimated(taken_at, flat)
@@ -280,12 +281,6 @@ class _Estimation:
     insignificant: Sequence[str]
     prior: ParameterPrior
     solution: Solution
-
-    @property
-    def depends_on_weight(self) -> bool:
-        """Whether friction is looked for that depends on the weight that a joint carries."""
-        problem = self.formulation.problem
-        return any(problem.all_parameters[k].kind == "mu" for k in problem.free)
 
     def found(self, before: KinematicTree) -> KinematicTree:
         """The robot found, whether bodies can have its inertias or not: their weight is as the logs have it.

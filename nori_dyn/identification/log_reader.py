@@ -161,7 +161,8 @@ class LogReader:
         last: Samples | None = None
         for chunk in reader.chunks(log, report.counts):
             samples = _whole(self._options.in_contact(chunk))
-            dt = _step(samples) if dt is None else dt
+            if dt is None and samples.t is not None and len(samples) > 1:
+                dt = float(np.median(np.diff(samples.t)))
             follows = _follows(samples, last, dt)
             yield chunk, samples, dt, [(part, bool(part.start) or not follows) for part in _runs(samples, dt)]
             last = samples
@@ -195,11 +196,6 @@ def _whole(samples: Samples) -> Samples:
     for state, places in samples_by_state(samples).items():
         is_whole[places] = np.isfinite(samples.record.own_readings(state, samples.y[places])).all(axis=1)
     return samples if is_whole.all() else samples.at(is_whole)
-
-
-def _step(samples: Samples) -> float | None:
-    """Time between samples [s], where they have times."""
-    return None if samples.t is None or len(samples) < 2 else float(np.median(np.diff(samples.t)))
 
 
 def _follows(samples: Samples, last: Samples | None, dt: float | None) -> bool:

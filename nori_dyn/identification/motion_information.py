@@ -40,7 +40,6 @@ from nori_dyn.identification.regression import Regression, RegressorLayout
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Floats, Indices
 
 OF_DRIVES = 0.01
@@ -95,13 +94,9 @@ class MotionInformation:
             InputError: a parameter whose rows depend on what the sensors read.
             CompilerError: as for `compile`.
         """
-        place, n = {column: k for k, column in enumerate(columns)}, len(columns)
-        W = {(row, place[k]): entry for (row, k), entry in regression.W.items() if k in place}
         _refuse_readings(regression, columns)
-        inputs = {name: regression.inputs[name] for name in ("q", "qd", "qdd")}
-        outputs = {"entries": np.array([*W.values(), *regression.N.values()], dtype=object)}
-        traced = Traced("regressor", regression.system.tree, regression.graph, inputs, outputs, None, None)
-        layout = RegressorLayout(tuple(W), tuple(regression.N), (regression.n_rows, n, len(regression.unknowns)))
+        (layout, entries), n = regression.entries(columns), len(columns)
+        traced = regression.traced(entries[: layout.constants.start], ("q", "qd", "qdd"))
         function = MotionFunction.of(traced, moved)
         return MotionInformation(function, layout, weights, n_samples, np.arange(n), np.ones(n), np.zeros((0, n)))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -160,18 +160,11 @@ class Regression:
             "y": _inputs(graph, "y", system.ny),
         }
 
-        def forward(phi: Array, are_known: bool) -> _Forward:
-            tree = ParametricTree.over(parameters, phi, graph, system.tree if taken_at is None else taken_at)
-            symbolic = system.replace(tree)
-            at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
-            named = dict(zip(parameters.names, phi, strict=True))
-            return _Forward(symbolic, at, arrays["qdd"], arrays["y"], named, graph, are_known)
-
+        forward = partial(_Forward, system, parameters, graph, arrays, system.tree if taken_at is None else taken_at)
         none = np.array([graph.zero] * len(parameters), dtype=object)
         # First, so that what cancels later is found among what depends on no parameter, such as m v x v of a moment.
         without = [row for *_, row in forward(none, are_known=True).rows()]
-        phi = _inputs(graph, "phi", len(parameters))
-        return forward(phi, are_known=False).regression(system, parameters, arrays, phi, without)
+        return forward(_inputs(graph, "phi", len(parameters)), are_known=False).regression(without)
 
     @property
     def n_rows(self) -> int:
@@ -193,19 +186,20 @@ class Regression:
         Raises:
             CompilerError: as for `compile`.
         """
+        layout, entries = self.entries(columns)
+        return RegressorProgram(CompiledFunction(self.traced(entries, self.inputs), backend), layout)
+
+    def entries(self, columns: Sequence[int]) -> tuple[RegressorLayout, list[Expr]]:
+        """What is not zero of some columns of W, by their places, then of N and c; and where it belongs."""
         place = {column: k for k, column in enumerate(columns)}
         of_W = {(row, place[k]): entry for (row, k), entry in self.W.items() if k in place}
-        entries = [*of_W.values(), *self.N.values(), *self.c]
-        outputs = {"entries": np.array(entries, dtype=object)}
-        traced = Traced("regressor", self.system.tree, self.graph, dict(self.inputs), outputs, None, None)
         shape = self.n_rows, len(columns), len(self.unknowns)
-        return RegressorProgram(CompiledFunction(traced, backend), RegressorLayout(tuple(of_W), tuple(self.N), shape))
+        return RegressorLayout(tuple(of_W), tuple(self.N), shape), [*of_W.values(), *self.N.values(), *self.c]
 
-    def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
-        """W (n, rows, columns), N (n, rows, unknowns) and c (n, rows) of all their entries, c last (n, ...)."""
-        return RegressorLayout(
-            tuple(self.W), tuple(self.N), (self.n_rows, len(self.parameters), len(self.unknowns))
-        ).dense(entries)
+    def traced(self, entries: Sequence[Expr], inputs: Iterable[str]) -> Traced:
+        """Entries as a function of some inputs."""
+        own, outputs = {name: self.inputs[name] for name in inputs}, {"entries": np.array(entries, dtype=object)}
+        return Traced("regressor", self.system.tree, self.graph, own, outputs, None, None)
 
 
 @dataclass(frozen=True)
@@ -303,35 +297,40 @@ class _Forward:
     """The variables of a system, one after the other, from a motion and the wrenches that stay unknown.
 
     Args:
-        system: over expressions.
-        at: its kinematics.
-        qdd: the accelerations (nv,).
-        y: the readings (ny,).
-        phi: the parameters, by name.
+        system: over numbers.
+        parameters: the parameters.
         graph: the expressions.
+        inputs: q, qd, qdd, y as expressions.
+        taken_at: see `ParametricTree`.
+        values: of the parameters, as expressions (n,).
         are_known: whether wrenches that would stay unknown are zero.
     """
 
     def __init__(
         self,
         system: System,
-        at: Kinematics,
-        qdd: Array,
-        y: Array,
-        phi: Mapping[str, Expr],
+        parameters: Parameters,
         graph: Graph,
+        inputs: Mapping[str, Array],
+        taken_at: KinematicTree,
+        values: Array,
         are_known: bool,
     ) -> None:
-        self._system, self._at, self._y, self._phi, self._graph = system, at, y, phi, graph
-        self._are_known = are_known
+        tree = ParametricTree.over(parameters, values, graph, taken_at)
+        self._of, self._parameters, self._graph, self._inputs = system, parameters, graph, inputs
+        self._free, self._are_known, self._y = values, are_known, inputs["y"]
+        self._at = moving(exact_positions(tree, inputs["q"]), inputs["qd"])
+        self._phi: dict[str, Expr] = dict(zip(parameters.names, values, strict=True))
+        self._system = system = system.replace(tree)
         self._told: set[SensorRow] = set()
         self._values: dict[VariableKey, Array] = {}
         self._unknown: dict[str, Expr] = {}
         for variable in system.variables:
             if variable.kind == "qdd":
-                self._values[variable.key] = qdd[system.tree.v_slices[variable.body]]
+                self._values[variable.key] = inputs["qdd"][system.tree.v_slices[variable.body]]
             elif variable.kind == OFFSET:
-                self._values[variable.key] = np.array([phi[name] for name in variable.component_names], dtype=object)
+                offsets = [self._phi[name] for name in variable.component_names]
+                self._values[variable.key] = np.array(offsets, dtype=object)
             elif variable.is_source:
                 self._values[variable.key] = self._source(variable.key, variable.component_names)
         for key in system.motion_keys:
@@ -392,30 +391,15 @@ class _Forward:
             if isinstance(row.key, ComponentRow):
                 yield from map(self._graph.expr, self._sum(row))
 
-    def regression(
-        self,
-        system: System,
-        parameters: Parameters,
-        inputs: Mapping[str, Array],
-        phi: Array,
-        without: Sequence[Expr],
-    ) -> Regression:
-        """Rows that depend on parameters, or on unknown wrenches.
-
-        Args:
-            system: the system over numbers.
-            parameters: the parameters.
-            inputs: q, qd, qdd, y as expressions.
-            phi: the parameters as expressions.
-            without: each row where all of these, and unknown wrenches, are zero.
-        """
-        graph, rows = self._graph, list(self.rows())
-        free = [*phi, *self._unknown.values()]
+    def regression(self, without: Sequence[Expr]) -> Regression:
+        """Rows that depend on parameters, or on unknown wrenches, by each row where all of these are zero."""
+        graph, parameters, rows = self._graph, self._parameters, list(self.rows())
+        free = [*self._free, *self._unknown.values()]
         depends = depends_on(graph, [row for *_, row in rows], [x.index for x in free])
         constants = [row for row, each in zip(without, rows, strict=True) if depends[each[-1].index]]
         rows = [each for each in rows if depends[each[-1].index]]
         if not rows:
-            raise _nothing_said(system, parameters)
+            raise _nothing_said(self._of, parameters)
         terms = [row for *_, row in rows]
         found = directional(terms, [{x.index: graph.one} for x in free], "reverse")
         depends = depends_on(graph, list(found.values()), [x.index for x in free])
@@ -427,10 +411,10 @@ class _Forward:
         felt = sorted({k - n for _, k in found if k >= n})
         names, wrenches = [*self._unknown], [*self._unknown.values()]
         return Regression(
-            system=system,
+            system=self._of,
             parameters=parameters,
             graph=graph,
-            inputs=inputs,
+            inputs=self._inputs,
             row_names=tuple(name for name, *_ in rows),
             reads=tuple(reading for _, reading, _, _ in rows),
             is_exact=tuple(is_exact for _, _, is_exact, _ in rows),
@@ -440,7 +424,7 @@ class _Forward:
             c=tuple(constants),
             closing=tuple(self.closing()),
             total=tuple(terms),
-            phi=tuple(phi),
+            phi=tuple(self._free),
             w=tuple(wrenches[k] for k in felt),
         )
 

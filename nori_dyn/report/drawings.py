@@ -239,6 +239,7 @@ def tree_drawing(
     for i in places:
         if i == WORLD:
             continue
+        x, y = points[tree.parents[i]]
         sensors = tuple(_sensor_cells(readings[i], columns.sensors, chosen))
         undetermined = tuple(_missing_cells(missing[i], columns.undetermined))
         rows.append(
@@ -249,7 +250,7 @@ def tree_drawing(
                 title=tree.names[i],
                 joint_title=f"{tree.joint_names[i]}, {tree.joints[i].kind}",
                 seen=_worst(missing[i].values()),
-                stem=_stem(points[tree.parents[i]], points[i]),
+                stem=f"M{x:g} {y:g}V{points[i][1] - ROW / 2:g}",
                 edge=_edge(points[tree.parents[i]], points[i]),
                 transmits=_worst(parts for kind, parts in missing[i].items() if kind == "f"),
                 cells=sensors + undetermined,
@@ -328,11 +329,6 @@ def _tie(start: Point, end: Point) -> str:
     """A path between two nodes that bends to the left of both."""
     left, middle = min(start[0], end[0]) - MARGIN, (start[1] + end[1]) / 2
     return f"M{start[0]:g} {start[1]:g}Q{left:g} {middle:g} {end[0]:g} {end[1]:g}"
-
-
-def _stem(parent: Point, child: Point) -> str:
-    """The part of the way from a parent that the ways to its other children may share."""
-    return f"M{parent[0]:g} {parent[1]:g}V{child[1] - ROW / 2:g}"
 
 
 def _edge(parent: Point, child: Point) -> str:

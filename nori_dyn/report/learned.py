@@ -173,13 +173,8 @@ def memory_notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
         if len(pushes) == 1:
             one = f"{unbroken(pushes[0].name)} persists in the coordinates of its link"
         yield f"{one}. The weight of a payload does not, as it turns with the link: nd.identify identifies loads."
+    bases = {tree.joint_names[i] for i, joint in enumerate(tree.joints) if tree.is_root(i) and isinstance(joint, Free)}
     if found.error is None:
         yield "Ranks are numerical, at closed configurations; which joints must move is not determined."
-    elif found.needs.moving and _base_is_idle(found, tree):
+    elif found.needs.moving and bases and bases.isdisjoint(found.needs.moving):
         yield "Moving or turning the base alone adds nothing: the masses are known, and gravity with them."
-
-
-def _base_is_idle(found: Learned, tree: KinematicTree) -> bool:
-    """Whether there is a floating base, and none whose place or attitude changes what is observable."""
-    bases = {tree.joint_names[i] for i, joint in enumerate(tree.joints) if tree.is_root(i) and isinstance(joint, Free)}
-    return bool(bases) and bases.isdisjoint(found.needs.moving)

@@ -107,12 +107,9 @@ def _pose_table(tree: KinematicTree, title: str, headings: Sequence[str], Q: Seq
         scale = np.degrees(1.0) if kind == "angle" else 1.0
         digits = 1 if kind == "angle" else 3
         unit = {"angle": "°", "length": "m", "quaternion": ""}[kind]
-        rows.append((name, *(_format_signed(scale * q[k], digits) for q in Q), unit))
+        cells = (f"{round(float(scale * q[k]), digits) + 0.0:.{digits}f}".replace("-", "−") for q in Q)
+        rows.append((name, *cells, unit))
     return Table(title, ("joint", *headings, "unit"), tuple(rows), left=(0, len(headings) + 1))
-
-
-def _format_signed(value: float, digits: int) -> str:
-    return f"{round(float(value), digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def _coordinate_names(tree: KinematicTree) -> Iterator[tuple[str, str]]:
@@ -138,10 +135,11 @@ def observability_page(
         outputs: the outputs of that as they were asked for; those that were looked at when None.
     """
     tree, answer, to_add = report.system.tree, findings.verdict(report, conditioning), [*findings.advice(report)]
-    poses, swept, special = [*list_special_poses(tree, report)], list[Section](), findings.special_poses(report)
+    poses, special = [*list_special_poses(tree, report)], findings.special_poses(report)
+    swept: tuple[Section, ...] = ()
     if conditioning is not None:
         rank = conditioning.n_variables if report.is_observable else report.numerical_rank
-        swept = [_margins(conditioning, rank), _accuracy(conditioning)]
+        swept = _swept(conditioning, rank)
         poses += list_swept_poses(tree, conditioning)
     has_bars = bool(swept) and len(swept[0].parts) > 1
     at_special = [Section("Special poses", (replace(special, notes=()) if has_bars else special,), "special")]
@@ -205,16 +203,13 @@ def _failures(found: Redundancy, outputs: Sequence[str] | None) -> Section:
     return Section("When a sensor fails", tuple(parts), "failures")
 
 
-def _margins(found: Conditioning, rank: int) -> Section:
-    """How near to singular many configurations are, of which almost all have a rank."""
+def _swept(found: Conditioning, rank: int) -> tuple[Section, Section]:
+    """How near to singular many configurations are, of which almost all have a rank, and how exact outputs there."""
     words = findings.describe_margins(found.poses, found.ranks, found.smallest, rank, found.n_variables)
     bars = margin_bars(found.smallest) if rank == found.n_variables else None
     drawn = [bars] if bars is not None and bars.rows else []
-    return Section("Distance from singular", (words, *drawn), "conditioning")
-
-
-def _accuracy(found: Conditioning) -> Section:
-    return Section("Precision of the estimates", tuple(deviations_parts(found, SHOWN)), "accuracy")
+    exact = Section("Precision of the estimates", tuple(deviations_parts(found, SHOWN)), "accuracy")
+    return Section("Distance from singular", (words, *drawn), "conditioning"), exact
 
 
 def _readings(system: System) -> Section:
@@ -235,20 +230,20 @@ def placement_page(found: Placement | Design) -> Page:
     """Make the page of chosen sensors."""
     bought = found.bought
     robot, answer, expected = bought.system.tree, placement.verdict(found), bought.expected
-    better, purpose, accuracy = answer.sentences
+    better, purpose, precision = answer.sentences
     rows = [(name, f"{cost:,g}", "yes" if name in found.chosen else "no") for name, cost in bought.offered.items()]
     offered = Table("All candidates", ("candidate", "cost", "chosen"), tuple(rows), left=(0, 2))
     table = replace(placement.chosen_table(found), title="Chosen sensors")
     all_offered = Fold(f"All {len(rows)} candidates", (offered,))
     chosen = Section("What to buy", (table, placement.method(found), all_offered), "chosen")
-    margins = _margins(expected, int(expected.ranks.max()))
-    second = [_accuracy(expected), *([margins] if len(margins.parts) > 1 else [])]
+    margins, accuracy = _swept(expected, int(expected.ranks.max()))
+    second = [accuracy, *([margins] if len(margins.parts) > 1 else [])]
     second += [_folded([*list_swept_poses(robot, expected)]), _readings(bought.system)]
     drawing = tree_drawing(bought.system, chosen=bought.readings)
     return Page(
         f"{answer.heading}: {bought.name} on {robot.name}",
         ("Which of the candidates ", bought.name, " does ", robot.name, " need?"),
-        replace(answer, sentences=(f"{better[:1].upper()}{better[1:]}. {purpose}", accuracy)),
+        replace(answer, sentences=(f"{better[:1].upper()}{better[1:]}. {purpose}", precision)),
         (Box((chosen, _robot(drawing)), "column"), Box(tuple(second), "column")),
     )
 

@@ -20,7 +20,6 @@ from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.io.files import write_bytes
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import positions
-from nori_dyn.model.tree import KinematicTree
 from nori_dyn.report.curves import Bins, kept
 from nori_dyn.report.log_page import PanelGroup, log_panels
 from nori_dyn.report.log_verdict import facts, verdict
@@ -97,13 +96,6 @@ def write_poses(into: Recording, poses: Indices) -> None:
         quaternions = Rotation.from_matrix(np.swapaxes(E[i], 1, 2)).as_quat()
         columns = into.rr.Transform3D.columns(translation=r[i], quaternion=quaternions)
         into.stream.send_columns(into.link(name), indexes=[into.when(poses)], columns=columns)
-
-
-def _size(tree: KinematicTree, q: Floats) -> float:
-    """How far apart the links are at a configuration (nq,), at most [m]."""
-    origins = np.array([np.asarray(X.r, dtype=float) for X in positions(tree, q).X_0.values()])
-    own = origins[1:]  # the first is the world's
-    return float(np.linalg.norm(np.ptp(own, axis=0))) or 1.0
 
 
 def write_shapes(into: Recording, shapes: Sequence[Shape], extent: float) -> int:
@@ -193,7 +185,8 @@ def write_wrenches(into: Recording, poses: Indices, longest: float) -> None:
         if f"fx:{owner}.{FORCE[0]}" in log.predicted:
             drawn.append((link, owner, " measured", np.column_stack(_components(log.readings, owner))[poses]))
     for what, part, colour in (("moment", slice(0, 3), TURN), ("force", slice(3, 6), ESTIMATED)):
-        scale = longest / max((_largest(x[:, part]) for *_, x in drawn), default=1.0)
+        sizes = (np.nanmax(np.linalg.norm(x[:, part], axis=1), initial=0.0) for *_, x in drawn)
+        scale = longest / max((float(size) or 1.0 for size in sizes), default=1.0)
         for link, owner, measured, x in drawn:
             path = into.link(link, "fx", owner, what + measured)
             known = np.isfinite(x).all(axis=1)
@@ -202,11 +195,6 @@ def write_wrenches(into: Recording, poses: Indices, longest: float) -> None:
             into.stream.log(path, arrows, static=True)
             columns = into.rr.Arrows3D.columns(vectors=scale * x[known, part])
             into.stream.send_columns(path, indexes=[into.when(poses[known])], columns=columns)
-
-
-def _largest(x: Floats) -> float:
-    sizes = np.linalg.norm(x, axis=1)
-    return float(np.nanmax(sizes, initial=0.0)) or 1.0
 
 
 MOST_VIEWS = 12
@@ -347,7 +335,8 @@ def _write(into: Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
     stream, log = into.stream, into.log
     poses = _pose_samples(log)
     stream.log(ROBOT, into.rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
-    extent = _size(log.system.tree, log.q[0])
+    _, *origins = (np.asarray(X.r, dtype=float) for X in positions(log.system.tree, log.q[0]).X_0.values())
+    extent = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0  # of the links; the first was the world
     lost = write_shapes(into, shapes, extent)
     write_poses(into, poses)
     write_wrenches(into, poses, ARROW * extent)

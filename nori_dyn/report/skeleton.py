@@ -269,6 +269,7 @@ def skeleton(log: RecordedLog, at: Callable[[int], int]) -> Skeleton | None:
         for (owner, what, mark, _, largest), place in zip(wrenches, places, strict=True)
     ]
     forces = [largest for _, what, _, _, largest in wrenches if what == "force"]
+    size = _round_below(forces[0]) if forces else 0.0
     return Skeleton(
         bones=tuple(points.bones),
         points=len(points.bodies),
@@ -278,7 +279,7 @@ def skeleton(log: RecordedLog, at: Callable[[int], int]) -> Skeleton | None:
         discs=tuple(Disc(tree.joint_names[i], points.origins[i]) for i, _ in discs),
         suspects=tuple(_suspects(log, points, frames)),
         torque=f"{number(torque, 2)} N m" if discs else "",
-        scale=_scale(forces[0], ROOM * longest) if forces else None,
+        scale=(f"{size:g} N", ROOM * longest * size / forces[0]) if forces else None,
         ground=(round(SIZE * (floor - middle[2]) / reach), round(SIZE * square / reach)),
         numbers=base64.b64encode(written.astype("<i2").tobytes()).decode(),
         drawn=_drawn(points.bones, (p[first] - middle) / reach),
@@ -355,12 +356,6 @@ def _suspects(log: RecordedLog, points: _Points, frames: Indices) -> Iterator[Su
             spans = np.searchsorted(frames, ends)
             spans[:, 1] = np.maximum(spans[:, 1] - 1, spans[:, 0])
             yield SuspectMark(unbroken(sensor), points.origins[body], tuple(map(tuple, spans.tolist())))
-
-
-def _scale(largest: float, length: float) -> tuple[str, float]:
-    """A round size of no more than the largest, in words, and how long it is where that has a length."""
-    size = _round_below(largest)
-    return f"{size:g} N", length * size / largest
 
 
 def _round_below(size: float) -> float:

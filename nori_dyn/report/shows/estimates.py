@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +14,7 @@ from nori_dyn.program.status import Status
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import OF_JOINTS, SPATIAL, WORDS, Kind, Variable, component_names
+from nori_dyn.system.variables import OF_JOINTS, SPATIAL, WORDS, Kind, component_names
 from nori_dyn.tables import Document, Facts, Table, listed, number, numbers, unbroken
 from nori_dyn.typing import Floats
 
@@ -104,7 +105,8 @@ def _joint_table(
 ) -> Table:
     columns: dict[str, dict[str, str]] = {}
     for kind in kinds:
-        mine = [(output, variable) for output in outputs if output.kind == kind for variable in _of(system, output)]
+        pairs = itertools.product((output for output in outputs if output.kind == kind), system.variables)
+        mine = [(output, variable) for output, variable in pairs if output.covers(variable)]
         units = ", ".join(dict.fromkeys(unit for _, variable in mine for unit in variable.units))
         parts = ((kind, values),) if sigmas is None else ((kind, values), ("sigma", sigmas))
         for heading, array in parts:
@@ -120,8 +122,8 @@ def _joint_table(
 def _link_table(
     system: System, outputs: Sequence[Output], kind: Kind, values: Mapping[str, Floats], title: str
 ) -> Table:
-    mine = [output for output in outputs if output.kind == kind]
-    names = [name for output in mine for name in _owners(system, output)]
+    tree, mine = system.tree, [output for output in outputs if output.kind == kind]
+    names = [name for output in mine for name in (tree.names if output.body is None else (output.owner,))]
     array = np.concatenate([values[output.name].reshape(-1, 6) for output in mine])
     (variable,) = [v for v in system.variables if v.kind == kind and v.body == 0]
     columns = [numbers(column) for column in array.T.tolist()]
@@ -149,7 +151,7 @@ def _ranges(system: System, outputs: Sequence[Output], values: Mapping[str, Floa
     for output in outputs:
         array = values[output.name]
         if output.is_of_all_links:
-            first = next(_of(system, output))
+            first = next(variable for variable in system.variables if output.covers(variable))
             names, units = tuple(f"{output.kind}.{c}, all links" for c in first.components), first.units
         else:
             names, units = output_names(system, [output])
@@ -164,21 +166,6 @@ def _least_and_largest(column: Floats) -> Sequence[str]:
     if not known.size:
         return ("nan",) * 3
     return numbers([float(known.min()), float(np.median(known)), float(known.max())])
-
-
-def _of(system: System, output: Output) -> Iterator[Variable]:
-    """Yield the variables that an output consists of."""
-    for variable in system.variables:
-        if output.covers(variable):
-            yield variable
-
-
-def _owners(system: System, output: Output) -> Iterator[str]:
-    """Yield the links, or the frame, that an output of spatial vectors is of."""
-    if output.body is None:
-        yield from system.tree.names
-    else:
-        yield output.name.partition(":")[2]
 
 
 def diagnosis_document(found: Diagnosis) -> Document:

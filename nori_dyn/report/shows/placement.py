@@ -96,12 +96,9 @@ def front_verdict(front: ParetoFront) -> Verdict:
     else:
         better = f"{proven:,} of them are proven: no set is as cheap and more precise; the time was too short for more"
     purpose = f"Each determines {listed(front.outputs, SHOWN)} at {where(front.demand)}."
-    return Verdict("yes" if front.is_complete else "sometimes", heading, (better, purpose, _described(front)))
-
-
-def _described(front: ParetoFront) -> str:
     mean = "root mean square" if front.criterion == "A" else "geometric mean"
-    return f"A deviation is the {mean} of those of {front.n_outputs:,} outputs, with all sensors at work."
+    what = f"A deviation is the {mean} of those of {front.n_outputs:,} outputs, with all sensors at work."
+    return Verdict("yes" if front.is_complete else "sometimes", heading, (better, purpose, what))
 
 
 def front_table(front: ParetoFront, spread: bool = False) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from nori_dyn.algebra.counting import Cost
@@ -81,6 +81,7 @@ MOST_OUTPUTS = 24
 def elimination_plan_document(plan: EliminationPlan) -> Document:
     """The document of a plan."""
     system, best = plan.system, plan.tried[0]
+    again = "; two to three times as many at a state that needs refinement" if system.is_weighted else ""
     rows, columns = system.shape
     if system.is_weighted:
         size = f"{rows:,} equations for {columns:,} unknowns, by least squares with {system.n_weights:,} weights"
@@ -98,7 +99,7 @@ def elimination_plan_document(plan: EliminationPlan) -> Document:
         ("learned", _learned(plan)),
         ("outputs", listed((output.name for output in plan.outputs), MOST_OUTPUTS)),
         ("ordering", _ordering(plan)),
-        ("operations", f"{plan.cost.total:,} per tick, from q, qd and y to the outputs{_refined(system)}"),
+        ("operations", f"{plan.cost.total:,} per tick, from q, qd and y to the outputs{again}"),
         ("bound", _bound(plan)),
         ("stability", _in_words(plan.stability)),
     )
@@ -157,10 +158,6 @@ def _ordering(plan: EliminationPlan) -> str:
     own = plan.tried[0].ordering
     matrix = "the conditions of optimality" if plan.system.is_weighted else "D"
     return f"{plan.ordering}, in the refined system" + (f"; P and Q of {matrix}: {own}" if own != plan.ordering else "")
-
-
-def _refined(system: System) -> str:
-    return "; two to three times as many at a state that needs refinement" if system.is_weighted else ""
 
 
 def undetermined(plan: EliminationPlan) -> list[Variable]:
@@ -274,7 +271,8 @@ def solver_document(solver: Solver) -> Document:
         ("readings", listed(system.measurement_names, MOST_READINGS) or "none"),
     )
     arrays = [(name, "read", f"({n},)") for name, n in system.input_sizes.items()]
-    arrays += [(name, "written", shape) for name, shape in _shapes(solver)]
+    parts = output_parts(solver.system, solver.plan.outputs)
+    arrays += [(unbroken(part.output.name), "written", str(part.shape)) for part in parts]
     table = Table("Arrays", ("name", "per tick", "shape"), tuple(arrays), left=(0, 1, 2))
     return Document((Facts(facts), table))
 
@@ -288,11 +286,6 @@ def _together(solver: Solver) -> str:
 def _room(solver: Solver) -> str:
     """The size of a compiled program's workspace, in words: more than a first-level cache is slow."""
     return "" if solver.native is None else f", in a workspace of {number(solver.native.work.nbytes / 1000, 2)} kB"
-
-
-def _shapes(solver: Solver) -> Iterator[tuple[str, str]]:
-    for part in output_parts(solver.system, solver.plan.outputs):
-        yield unbroken(part.output.name), str(part.shape)
 
 
 def switching_solver_document(solver: SwitchingSolver) -> Document:

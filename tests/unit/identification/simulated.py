@@ -89,5 +89,5 @@ def at_motions(found: Regression, Q, Qd, Qdd, Y=None) -> tuple[np.ndarray, np.nd
     """W, N and c at some motions (N, ...), every reading zero where none are given."""
     state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": np.zeros((len(Q), found.system.ny)) if Y is None else Y}
     values = {x.index: state[name][:, k] for name, array in found.inputs.items() for k, x in enumerate(array)}
-    entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
-    return found.dense(np.broadcast_to(entries, (len(entries), len(Q))).T)
+    layout, entries = found.entries(range(len(found.parameters)))
+    return layout.dense(np.broadcast_to(found.graph.evaluate(entries, values), (len(entries), len(Q))).T)
