@@ -36,7 +36,7 @@ from nori_dyn.logs.mapping.record import CONTACT, SampleRecord
 from nori_dyn.model.joints import Prismatic, Revolute, Spherical
 from nori_dyn.model.tree import Frame
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.report.curves import SIZE
+from nori_dyn.report.time_plots import SIZE
 from nori_dyn.tables import number
 from tests import covering
 from tests.browser import parsed, text

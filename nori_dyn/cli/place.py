@@ -15,8 +15,7 @@ from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
-    from nori_dyn.placement.design import Design
-    from nori_dyn.placement.pareto import ParetoFront
+    from nori_dyn.placement.design import Design, ParetoFront
     from nori_dyn.placement.selection import Placement
 
 EFFORT = 200
@@ -77,7 +76,7 @@ def place(
     import yaml
 
     from nori_dyn.logs.reading import configurations_in
-    from nori_dyn.placement.pareto import ParetoFront
+    from nori_dyn.placement.design import ParetoFront
     from nori_dyn.report.shows.models import tree_figures
 
     if pareto:

@@ -24,6 +24,7 @@ from nori_dyn.identification.limits import (
     MotionLimits,
     PerJoint,
     Positions,
+    is_number,
     motion_limits,
     resting_posture,
 )
@@ -33,12 +34,11 @@ from nori_dyn.identification.motion_information import (
     torque_sensors,
     weights_of,
 )
-from nori_dyn.identification.motion_search import MotionSearch
+from nori_dyn.identification.motion_search import FourierSeries, MotionSearch, Trajectory
 from nori_dyn.identification.motor_torques import MotorTorques
 from nori_dyn.identification.moving_joints import Hold, holds_of, moving_joints
 from nori_dyn.identification.regression import Regression
 from nori_dyn.identification.surroundings import Surroundings
-from nori_dyn.identification.trajectory import FourierSeries, Trajectory, is_number
 from nori_dyn.io.files import check_writable, drafted
 from nori_dyn.logs.fields import motion_schema
 from nori_dyn.logs.formats.registry import writer_of

@@ -15,8 +15,7 @@ from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.consistent import check_known, consistent_estimate
 from nori_dyn.identification.elimination import row_names
 from nori_dyn.identification.estimation import Solution, solved
-from nori_dyn.identification.moment_accumulator import FilterNoise, HuberPseudoValues
-from nori_dyn.identification.moments import Evidence, Moments
+from nori_dyn.identification.moments import Evidence, FilterNoise, HuberPseudoValues, Moments
 from nori_dyn.identification.parameters import CURVE, Kind, Parameters
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.problem import IdentificationProblem

@@ -27,8 +27,7 @@ from nori_dyn.identification.findings import Identification
 from nori_dyn.identification.fits import IDENTIFIED, combinations_of, fits_of, stictions
 from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
 from nori_dyn.identification.log_reader import LogReader
-from nori_dyn.identification.moment_accumulator import FilterNoise
-from nori_dyn.identification.moments import Evidence, triangular
+from nori_dyn.identification.moments import Evidence, FilterNoise, triangular
 from nori_dyn.identification.parameters import CURVE, OF_MOTION, Parameters, with_presliding
 from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.plausibility import (

@@ -18,7 +18,6 @@ import numpy as np
 from nori_dyn.errors import InputError, UnknownModelNameError
 from nori_dyn.identification.motion_function import Pullback
 from nori_dyn.identification.moving_joints import MovingJoints
-from nori_dyn.identification.trajectory import is_number
 from nori_dyn.model.joints import DriveLimits
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
@@ -39,6 +38,11 @@ TIME_TO_SPEED = 0.25
 """Time [s] in which the largest speed is reached where nothing is known of accelerations."""
 
 Value = TypeVar("Value")
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is one real number."""
+    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,7 @@ from nori_dyn.identification.elimination import EliminatedRows, Motion
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.fits import Curves, Thinned
 from nori_dyn.identification.formulation import Formulation, LogMoments
-from nori_dyn.identification.moment_accumulator import Decimation, HuberPseudoValues, MomentAccumulator, MovingRows
-from nori_dyn.identification.moments import Evidence
+from nori_dyn.identification.moments import Decimation, Evidence, HuberPseudoValues, MomentAccumulator, MovingRows
 from nori_dyn.identification.regression import MOTIONS, torques_of
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.motion.differentiation import JUMP

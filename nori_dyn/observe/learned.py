@@ -22,9 +22,16 @@ from nori_dyn.algebra.ranks import clear_rank
 from nori_dyn.errors import InputError
 from nori_dyn.observe.field import origins
 from nori_dyn.observe.generic import ENTRY_DEGREE
-from nori_dyn.observe.learned_exact import ExactSubspace, FieldStates, MotionRequirements, needs
+from nori_dyn.observe.learned_exact import (
+    MOST_STATES,
+    ExactSubspace,
+    FieldStates,
+    MotionRequirements,
+    Persisting,
+    needs,
+    until_nothing_new,
+)
 from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
-from nori_dyn.observe.persisting import MOST_STATES, Persisting, until_nothing_new
 from nori_dyn.system.builder import System
 from nori_dyn.system.memory import Remembered
 from nori_dyn.typing import Booleans, Floats

@@ -13,9 +13,9 @@ from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.additions import Addition, additions
 from nori_dyn.observe.generic import generic_rank
 from nori_dyn.observe.learned import Learned, learned
+from nori_dyn.observe.learned_exact import MemoryGiven, with_memory
 from nori_dyn.observe.null_space import NullVector, UnobservableSubspace, partly_seen, unseen
 from nori_dyn.observe.numeric import Reduction, checked_configurations
-from nori_dyn.observe.persisting import MemoryGiven, with_memory
 from nori_dyn.observe.poses import configurations_where, special_pose
 from nori_dyn.observe.sweep import one_thread
 from nori_dyn.planning.outputs import output_columns, resolve_outputs

@@ -22,12 +22,12 @@ from typing import Any
 _HOME = {
     "Candidates": "candidates",
     "Design": "design",
-    "ParetoFront": "pareto",
+    "ParetoFront": "design",
     "Placement": "selection",
-    "Purchase": "purchase",
+    "Purchase": "selection",
     "best_sensors": "design",
     "load_candidates": "candidates",
-    "pareto_front": "pareto",
+    "pareto_front": "design",
     "place": "selection",
 }
 __all__ = sorted(_HOME)

@@ -19,8 +19,8 @@ import numpy as np
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.placement.pareto import ParetoFront, ParetoPoint
-from nori_dyn.report.curves import SIZE, Scale, ticks
+from nori_dyn.placement.design import ParetoFront, ParetoPoint
+from nori_dyn.report.time_plots import SIZE, Scale, ticks
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Kind, Variable, kind_in_words
 from nori_dyn.tables import characters, number

@@ -23,8 +23,7 @@ from nori_dyn.io.files import write_bytes
 from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.placement.design import Design
-from nori_dyn.placement.pareto import ParetoFront
+from nori_dyn.placement.design import Design, ParetoFront
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report.identification_page import identification_page
 from nori_dyn.report.layout import Page

@@ -13,13 +13,11 @@ from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.placement.design import Design
-from nori_dyn.placement.pareto import ParetoFront
+from nori_dyn.placement.design import Design, ParetoFront
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report import findings
 from nori_dyn.report.drawings import FrontDrawing, TreeDrawing, readings_by_link, tree_drawing
 from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section
-from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
 from nori_dyn.report.shows import placement
 from nori_dyn.report.shows.observability import deviations_parts
 from nori_dyn.system.builder import System
@@ -148,9 +146,12 @@ def observability_page(
     read, is_tall = _readings(report.system), tree.n_links > TALL
     first = [_why(report)]
     if learned := report.over_time:
-        lists = [Section(own.title.rstrip(":"), (replace(own, title=""),)) for own in memory_lists(learned)]
-        words, notes = memory_words(learned, report.n_variables), map(Note, memory_notes(learned, tree))
-        first.append(Section("Over time", (words, *lists, *notes), "overtime"))
+        lists = [Section(own.title.rstrip(":"), (replace(own, title=""),)) for own in findings.memory_lists(learned)]
+        words, notes = (
+            findings.memory_words(learned, report.n_variables),
+            map(Note, findings.memory_notes(learned, tree)),
+        )
+        first.append(Section("Over time", (words, *lists, *map(Note, notes)), "overtime"))
     first += [] if is_tall and not has_bars else at_special
     first += [_robot(tree_drawing(report.system, report)), *([] if is_tall else [read])]
     second = [*(at_special if is_tall and not has_bars else []), *swept, *([_folded(poses)] if poses else [])]

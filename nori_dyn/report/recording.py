@@ -20,11 +20,10 @@ from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.io.files import write_bytes
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import positions
-from nori_dyn.report.curves import Bins, kept
-from nori_dyn.report.log_page import PanelGroup, log_panels
-from nori_dyn.report.log_verdict import facts, verdict
+from nori_dyn.report.log_page import PanelGroup, facts, log_panels, verdict
 from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.report.skeleton import bone_ends, link_poses
+from nori_dyn.report.time_plots import Bins, kept
 from nori_dyn.tables import spaced
 from nori_dyn.typing import Floats, Indices
 

@@ -17,8 +17,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.model.joints import MOTION, Free
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.observe.learned_exact import FieldStates
-from nori_dyn.observe.persisting import Persisting
+from nori_dyn.observe.learned_exact import FieldStates, Persisting
 from tests.finite_motions import DIGITS, GRAVITY, FiniteMotion, Reading, exp, numbers
 from tests.systems import sensor_set
 

@@ -17,7 +17,6 @@ from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.observe.touches import AT_A_POINT, TouchedLink, TouchObservability
 from nori_dyn.report import findings
 from nori_dyn.report.layout import Verdict
-from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
 from nori_dyn.tables import (
     Bullets,
     Document,
@@ -61,14 +60,14 @@ def observability_report_document(
     words, *accuracy = answer.sentences
     parts: list[Part | str] = [Paragraph(words, f"{answer.heading}."), *accuracy]
     if learned is not None:
-        parts.append(Paragraph(memory_words(learned, report.n_variables), "Over time."))
+        parts.append(Paragraph(findings.memory_words(learned, report.n_variables), "Over time."))
     parts += [part for own in findings.advice(report) for part in own]
     parts.append(Facts((("why", findings.reason(report)), *findings.facts(report))))
     if report.unseen:
         parts.append(Bullets(tuple(map(findings.describe_unseen, report.unseen)), "Unobservable:"))
         parts.append(f"Not determined: {listed(findings.by_variable(report.unobservable), findings.LISTED)}.")
     if learned is not None:
-        parts += [*memory_lists(learned), " ".join(memory_notes(learned, report.system.tree))]
+        parts += [*findings.memory_lists(learned), " ".join(findings.memory_notes(learned, report.system.tree))]
     if report.conditions:
         parts.append(findings.special_poses(report))
     if at_poses := tuple(map(findings.describe_unseen, findings.unseen_at_poses(report))):
@@ -116,8 +115,8 @@ def _report_figures(report: ObservabilityReport, answer: Verdict) -> dict[str, A
 def _over_time_figures(found: Learned, n_variables: int) -> dict[str, Any]:
     """Figures of what is learned over time; factors of a sum that depend on the poses are null."""
     return {
-        "words": memory_words(found, n_variables),
-        "lines": [spaced(line) for line in next(memory_lists(found)).items],
+        "words": findings.memory_words(found, n_variables),
+        "lines": [spaced(line) for line in next(findings.memory_lists(found)).items],
         **attributes(found, "ranks", "states", "untold", "undetermined", "undetermined_at_first", "error", "gap"),
         "seen_after": dict(zip(found.names, (after or None for after in found.seen_after), strict=True)),
         "sums": [{name: factor or None for name, factor in each.terms.items()} for each in found.sums],

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nori_dyn.placement.cases import Demand
-from nori_dyn.placement.design import Design
-from nori_dyn.placement.pareto import ParetoFront
+from nori_dyn.placement.design import Design, ParetoFront
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report.findings import describe_worst
 from nori_dyn.report.layout import Verdict

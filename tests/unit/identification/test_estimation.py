@@ -6,8 +6,7 @@ from scipy.optimize import least_squares
 from scipy.stats import chi2, norm, t
 
 from nori_dyn.identification.estimation import solved
-from nori_dyn.identification.moment_accumulator import HuberPseudoValues
-from nori_dyn.identification.moments import Evidence, Moments
+from nori_dyn.identification.moments import Evidence, HuberPseudoValues, Moments
 from nori_dyn.identification.prior import ParameterPrior
 
 

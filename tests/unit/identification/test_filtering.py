@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import InputError
-from nori_dyn.identification.moment_accumulator import Decimation
+from nori_dyn.identification.moments import Decimation
 
 DT = 1e-3
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import InputError
-from nori_dyn.identification.trajectory import FourierSeries
+from nori_dyn.identification.motion_search import FourierSeries
 
 
 def test_it_is_the_published_series():

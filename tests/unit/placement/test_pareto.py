@@ -6,7 +6,7 @@ import pytest
 from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.placement import pareto
 from nori_dyn.placement.cover import Found
-from nori_dyn.placement.pareto import pareto_front
+from nori_dyn.placement.design import pareto_front
 from nori_dyn.placement.selection import place
 from tests.unit.placement.test_selection import Judge, random_candidates
 

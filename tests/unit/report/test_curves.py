@@ -5,8 +5,20 @@ import re
 import numpy as np
 import pytest
 
-from nori_dyn.report.curves import SIZE, Bins, Scale, band, kept, line, spans, ticks
-from nori_dyn.report.time_plots import Curve, Panel, Plots, is_constant
+from nori_dyn.report.time_plots import (
+    SIZE,
+    Bins,
+    Curve,
+    Panel,
+    Plots,
+    Scale,
+    band,
+    is_constant,
+    kept,
+    line,
+    spans,
+    ticks,
+)
 
 STEP = re.compile(r"([Mlv])(-?\d+)(?: (-?\d+))?")
 

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.report.curves import SIZE
 from nori_dyn.report.html import rendered
-from nori_dyn.report.log_page import log_page
-from nori_dyn.report.log_verdict import verdict
+from nori_dyn.report.log_page import log_page, verdict
 from nori_dyn.report.recorded import SINGULAR, RecordedLog, alarm, misfit, suspicions, windows
 from nori_dyn.report.skeleton import skeleton
+from nori_dyn.report.time_plots import SIZE
 from nori_dyn.report.view import recorded
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning

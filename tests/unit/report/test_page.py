@@ -16,8 +16,7 @@ from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.observe.redundancy import Redundancy, redundancy
 from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.placement.candidates import Candidates
-from nori_dyn.placement.design import Design, best_sensors
-from nori_dyn.placement.pareto import ParetoFront, pareto_front
+from nori_dyn.placement.design import Design, ParetoFront, best_sensors, pareto_front
 from nori_dyn.placement.selection import Placement, place
 from nori_dyn.report.drawings import elided, tree_drawing
 from nori_dyn.report.findings import NEARLY_SINGULAR, advice
