@@ -147,10 +147,7 @@ def observability_page(
     first = [_why(report)]
     if learned := report.over_time:
         lists = [Section(own.title.rstrip(":"), (replace(own, title=""),)) for own in findings.memory_lists(learned)]
-        words, notes = (
-            findings.memory_words(learned, report.n_variables),
-            map(Note, findings.memory_notes(learned, tree)),
-        )
+        words, notes = findings.memory_words(learned, report.n_variables), findings.memory_notes(learned, tree)
         first.append(Section("Over time", (words, *lists, *map(Note, notes)), "overtime"))
     first += [] if is_tall and not has_bars else at_special
     first += [_robot(tree_drawing(report.system, report)), *([] if is_tall else [read])]
