@@ -21,7 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from nori_dyn.identification.regression import Regression, RegressorLayout, RegressorProgram
+from nori_dyn.identification.regression import Regression, RegressorLayout
+from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.typing import Booleans, Floats, Indices
 
@@ -106,7 +107,8 @@ class StateRows:
     """The rows of a contact state.
 
     Attributes:
-        program: W, N and c.
+        program: the entries of W, N and c, of q, qd, qdd and y.
+        layout: where they belong.
         place: for each row of all states which of this one it is (all rows,), or how many it has where it is none.
         y: which of all readings are its own (ny,).
         reads: for each row the number of its reading among all, -1 where it takes none (rows,).
@@ -114,7 +116,8 @@ class StateRows:
         group: for each row the number of those that it shares unknown wrenches with (rows,).
     """
 
-    program: RegressorProgram
+    program: CompiledFunction
+    layout: RegressorLayout
     place: Indices
     y: Indices
     reads: Indices
@@ -124,12 +127,13 @@ class StateRows:
     @staticmethod
     def of(regression: Regression, columns: Sequence[int], names: Sequence[str], y: Indices, backend: str) -> StateRows:
         """The rows of a regression, some columns of it, by the names of all rows and where its readings are."""
-        program, own = regression.program(columns, backend), regression.row_names
-        n, _, m = program.layout.shape
-        felt, by = np.array(program.layout.of_N, dtype=np.intp).reshape(-1, 2).T
+        (program, layout), own = regression.program(columns, backend), regression.row_names
+        n, _, m = layout.shape
+        felt, by = np.array(layout.of_N, dtype=np.intp).reshape(-1, 2).T
         joined = sp.coo_array((np.ones(len(felt)), (felt, n + by)), shape=(n + m, n + m))
         return StateRows(
             program,
+            layout,
             np.array([own.index(name) if name in own else n for name in names], dtype=np.intp),
             y,
             np.array([y[reading] if reading >= 0 else -1 for reading in regression.reads], dtype=np.intp),
@@ -143,7 +147,7 @@ class StateRows:
         of_W, of_delays = list[tuple[int, int]](), list[tuple[int, int]]()
         for row, place in enumerate(all_rows):
             others = np.flatnonzero(self.group == self.group[row]).tolist()
-            of_W += [(place, column) for j in others for column in self.program.layout.rows[j][1]]
+            of_W += [(place, column) for j in others for column in self.layout.rows[j][1]]
             of_delays += [(place, all_rows[j]) for j in others if self.reads[j] >= 0]
         return of_W, of_delays
 
@@ -156,7 +160,7 @@ class StateRows:
         """
         A = np.zeros((*N.shape[:2], N.shape[1]))
         A[:, range(N.shape[1]), range(N.shape[1])] = 1.0
-        felt = np.unique([row for row, _ in self.program.layout.of_N]).astype(np.intp)
+        felt = np.unique([row for row, _ in self.layout.of_N]).astype(np.intp)
         if len(felt):
             A[:, felt[:, None], felt] = annihilator(weights[:, felt, None] * N[:, felt], self.is_exact[felt])
         return A
@@ -222,7 +226,8 @@ class EliminatedRows:
         self, own: StateRows, motion: Motion, rates: Floats, sigma: Floats, counts: Floats
     ) -> tuple[Floats, ...]:
         """All but the times of `SampleRows`, of samples in one contact state; arguments as those of `samples`."""
-        W, N, c = own.program(motion.q, motion.qd, motion.qdd, motion.y[:, own.y])
+        state = motion.q, motion.qd, motion.qdd, motion.y[:, own.y]
+        W, N, c = own.layout.dense(np.asarray(own.program.batch(*state, order="F")))
         n, rows = c.shape
         has, is_read = own.place < rows, own.reads >= 0
         size, weights = np.ones(rows + 1), np.zeros((n, rows + 1))  # the last is no row

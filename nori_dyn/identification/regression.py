@@ -176,8 +176,8 @@ class Regression:
         gains = set(self.parameters.of_kinds("gain"))
         return replace(self, W={(row, k): entry for (row, k), entry in self.W.items() if k not in gains})
 
-    def program(self, columns: Sequence[int], backend: str = "auto") -> RegressorProgram:
-        """Compile the numbers of some columns of W, of N and of c.
+    def program(self, columns: Sequence[int], backend: str) -> tuple[CompiledFunction, RegressorLayout]:
+        """Compile the numbers of some columns of W, of N and of c, as a function of q, qd, qdd and y; and their layout.
 
         Args:
             columns: the parameters wanted, by their places.
@@ -187,7 +187,7 @@ class Regression:
             CompilerError: as for `compile`.
         """
         layout, entries = self.entries(columns)
-        return RegressorProgram(CompiledFunction(self.traced(entries, self.inputs), backend), layout)
+        return CompiledFunction(self.traced(entries, self.inputs), backend), layout
 
     def entries(self, columns: Sequence[int]) -> tuple[RegressorLayout, list[Expr]]:
         """What is not zero of some columns of W, by their places, then of N and c; and where it belongs."""
@@ -239,23 +239,6 @@ class RegressorLayout:
         W[:, of_W[:, 0], of_W[:, 1]] = entries[:, : len(of_W)]
         N[:, of_N[:, 0], of_N[:, 1]] = entries[:, len(of_W) : self.constants.start]
         return W, N, entries[:, self.constants]
-
-
-@dataclass(frozen=True, eq=False)
-class RegressorProgram:
-    """The numbers of W, N and c at motions, compiled.
-
-    Attributes:
-        function: computes those that are not zero, from q, qd, qdd, y.
-        layout: where they belong.
-    """
-
-    function: CompiledFunction
-    layout: RegressorLayout
-
-    def __call__(self, q: Floats, qd: Floats, qdd: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """W, N and c of n samples, see `RegressorLayout`."""
-        return self.layout.dense(np.asarray(self.function.batch(q, qd, qdd, y, order="F")))
 
 
 def regressions_of(

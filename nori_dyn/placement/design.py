@@ -26,7 +26,7 @@ from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates, Choices
 from nori_dyn.placement.cases import Demand, Where
 from nori_dyn.placement.cover import CoverProblem, Found, IntegerProgram, cheapest
 from nori_dyn.placement.criterion import AVERAGED, BETTER, Criterion, DeviationLimit, Kind
-from nori_dyn.placement.selection import EFFORT, Purchase
+from nori_dyn.placement.selection import EFFORT, ChosenSensors, Purchase
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.program.layout import output_names
 from nori_dyn.system.given import check_tree
@@ -50,43 +50,25 @@ PROGRAMS_TO_PROVE = 300
 """Integer programs for sets that are more precise."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Design(Shown):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Design(ChosenSensors):
     """The sensors from which the outputs are known most precisely.
 
     Attributes:
-        chosen: the choices, in the order of the candidates.
-        cost: what they cost together.
         criterion: "A" or "D".
         value: the criterion: sum of the variances of the outputs [their units squared], or the logarithm of the
             determinant of their covariance; mean over the configurations.
-        bound: no choice within the rules has less.
-        method: how they were found, in words.
-        outputs: numbers of d that are judged.
-        units: the SI unit of each.
+        units: the SI unit of each output.
         n_independent: how many of them the determinant is of: those that exact rows neither make known nor tie to the
             others.
         sigma: expected standard deviation of each of them, root mean square over the configurations (n_outputs,).
-        sensors: the set of them and of what is there anyway.
-        costs: of each that is chosen.
-        demand: where they determine the outputs, and what may fail.
-        bought: the robot with them, and how exact the outputs are expected to be.
     """
 
-    chosen: tuple[str, ...]
-    cost: float
     criterion: Kind
     value: float
-    bound: float
-    method: str
-    outputs: tuple[str, ...]
     units: tuple[str, ...]
     n_independent: float
     sigma: Floats
-    sensors: SensorSet
-    costs: Mapping[str, float]
-    demand: Demand
-    bought: Purchase
 
     def __repr__(self) -> str:
         return f"Design({len(self.chosen)} sensors, criterion '{self.criterion}', value {self.value:g})"

@@ -57,21 +57,19 @@ CONFIGURATIONS = 20
 """Random configurations at which the expected deviations of the outputs are taken."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placement(Shown):
-    """Sensors that determine the outputs.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ChosenSensors(Shown):
+    """Sensors that were chosen among candidates.
 
     Attributes:
         chosen: the choices, in the order of the candidates.
         cost: what they cost together.
-        bound: no set that suffices costs less.
+        bound: no set that suffices costs less; of the best sensors, has less of the criterion.
         method: how they were found, in words.
-        outputs: what they determine.
+        outputs: what they determine; of the best sensors, numbers of d that are judged.
         demand: where they determine it, and what more was asked for.
         sensors: the set of them and of what is there anyway.
         costs: of each that is chosen.
-        exchanges: by choice the others that could be had instead of it, the cheapest first; empty where it took too
-            long to look.
         bought: the robot with them, and how exact the outputs are expected to be.
     """
 
@@ -83,8 +81,19 @@ class Placement(Shown):
     demand: Demand
     sensors: SensorSet
     costs: Mapping[str, float]
-    exchanges: Mapping[str, tuple[str, ...]]
     bought: Purchase
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Placement(ChosenSensors):
+    """Sensors that determine the outputs.
+
+    Attributes:
+        exchanges: by choice the others that could be had instead of it, the cheapest first; empty where it took too
+            long to look.
+    """
+
+    exchanges: Mapping[str, tuple[str, ...]]
 
     def __repr__(self) -> str:
         return f"Placement({len(self.chosen)} sensors, cost {self.cost:g}, bound {self.bound:g})"

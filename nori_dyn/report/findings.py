@@ -7,6 +7,7 @@ may fail, and what is learned over time.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -41,12 +42,12 @@ NO_SIGMA = "No sensor has a sigma: with sigmas, the standard deviations of the o
 
 
 @dataclass(frozen=True, slots=True)
-class DeviationLine:
+class Deviation:
     """The expected standard deviation of an output, in its unit.
 
     Attributes:
         output: its name.
-        worst, median: over the configurations; the worst is infinite where it is not determined at some.
+        worst, median: over the configurations; infinite where it is not determined.
         pose: number of the worst configuration.
     """
 
@@ -55,47 +56,27 @@ class DeviationLine:
     median: float
     pose: int
 
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """At the worst configuration, and at the median."""
+        return self.worst, self.median
 
-@dataclass(frozen=True, slots=True)
-class DeviationTable:
-    """The deviations of the outputs of one unit.
-
-    Attributes:
-        unit: their unit.
-        lines: those that are determined at most configurations, the largest first.
-        exact: outputs that are known exactly.
-        undetermined: outputs that are not determined at most configurations.
-    """
-
-    unit: str
-    lines: tuple[DeviationLine, ...]
-    exact: tuple[str, ...]
-    undetermined: tuple[str, ...]
+    @property
+    def is_known(self) -> bool:
+        """Whether the output is determined at most configurations, and not known exactly."""
+        return self.worst > 0.0 and math.isfinite(self.median)
 
 
-def tabulate_deviations(found: Conditioning) -> tuple[DeviationTable, ...]:
-    """The deviations of the outputs, unit by unit; none where no sensor has a sigma."""
+def deviations_of(found: Conditioning) -> dict[str, list[Deviation]]:
+    """The deviations of the outputs of each unit, the largest first; none where no sensor has a sigma."""
     medians, worsts = found.median_sigma, found.worst_sigma
     if found.sigma is None or medians is None or worsts is None:
-        return ()
-    poses = found.sigma.argmax(axis=0)
-    tables = []
-    for unit in dict.fromkeys(found.units):
-        own = [k for k, its_unit in enumerate(found.units) if its_unit == unit]
-        own.sort(key=lambda k: (-worsts[k], -medians[k]))
-        tables.append(
-            DeviationTable(
-                unit=unit,
-                lines=tuple(
-                    DeviationLine(found.outputs[k], float(worsts[k]), float(medians[k]), int(poses[k]))
-                    for k in own
-                    if worsts[k] > 0.0 and np.isfinite(medians[k])
-                ),
-                exact=tuple(found.outputs[k] for k in own if worsts[k] == 0.0),
-                undetermined=tuple(found.outputs[k] for k in own if np.isinf(medians[k])),
-            )
-        )
-    return tuple(tables)
+        return {}
+    sizes = worsts.tolist(), medians.tolist(), found.sigma.argmax(axis=0).tolist()
+    by_unit: dict[str, list[Deviation]] = {unit: [] for unit in found.units}
+    for unit, *each in zip(found.units, found.outputs, *sizes, strict=True):
+        by_unit[unit].append(Deviation(*each))
+    return {unit: sorted(own, key=lambda one: (-one.worst, -one.median)) for unit, own in by_unit.items()}
 
 
 def format_deviation(value: float, unit: str = "") -> str:
@@ -107,13 +88,10 @@ def describe_worst(found: Conditioning) -> str:
     """The outputs that are known least, at the worst pose and at the median; "" where no sensor has a sigma."""
     N = len(found.ranks)
     words = []
-    for table in tabulate_deviations(found):
-        if table.lines:
-            line = table.lines[0]
-            at_worst = f"{format_deviation(line.worst, table.unit)} at the worst of {N:,} poses (no. {line.pose})"
-            words.append(
-                f"{unbroken(line.output)}, {at_worst}, {format_deviation(line.median, table.unit)} at the median"
-            )
+    for unit, own in deviations_of(found).items():
+        for line in [one for one in own if one.is_known][:1]:
+            at_worst = f"{format_deviation(line.worst, unit)} at the worst of {N:,} poses (no. {line.pose})"
+            words.append(f"{unbroken(line.output)}, {at_worst}, {format_deviation(line.median, unit)} at the median")
     return f"Least precise: {'; '.join(words[:MOST_UNITS])} (expected standard deviations)." if words else ""
 
 

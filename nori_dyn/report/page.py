@@ -86,7 +86,8 @@ def list_swept_poses(tree: KinematicTree, found: Conditioning) -> Iterator[Table
     headings = [_name_pose(k, found.n_variables - found.ranks[k], found.smallest[k]) for k in order]
     title = f"The worst margins of {len(found.ranks):,} {found.poses}"
     yield _pose_table(tree, title, headings, found.configurations[order])
-    lines = [(table.unit, line) for table in findings.tabulate_deviations(found) for line in table.lines[:1]]
+    each = findings.deviations_of(found).items()
+    lines = [(unit, line) for unit, own in each for line in [one for one in own if one.is_known][:1]]
     if lines:
         headings = [
             f"no. {line.pose}, {line.output} {findings.format_deviation(line.worst, unit)}" for unit, line in lines

@@ -192,15 +192,16 @@ def deviations_parts(found: Conditioning, most: int | None = None) -> Iterator[P
     if found.sigma is None:
         yield findings.NO_SIGMA
         return
-    tables = findings.tabulate_deviations(found)
-    rows = [[(_deviation_row(line, each.unit), _bars(line, each.lines)) for line in each.lines] for each in tables]
+    by_unit, rows = findings.deviations_of(found), []
+    for unit, own in by_unit.items():  # bars are shares of the largest of the unit
+        known = [one for one in own if one.is_known]
+        largest = max((one.worst for one in known if one.worst < math.inf), default=1.0)
+        rows.append([(_deviation_row(one, unit), tuple(min(x / largest, 1.0) for x in one.sizes)) for one in known])
     most = most or max(2, findings.LISTED // max(1, sum(map(bool, rows))))
     first, others = [row for own in rows for row in own[:most]], [row for own in rows for row in own[most:]]
     note = f"From the sigmas of the sensors, over {len(found.ranks):,} {found.poses}."
-    for words, names in (
-        ("Known exactly", [name for each in tables for name in each.exact]),
-        ("Not determined at most poses", [name for each in tables for name in each.undetermined]),
-    ):
+    for words, at, size in (("Known exactly", 0, 0.0), ("Not determined at most poses", 1, math.inf)):
+        names = [one.output for own in by_unit.values() for one in own if one.sizes[at] == size]
         note += f" {words}: {listed(names, MOST_NAMED)}." if names else ""
     if not first:
         yield note
@@ -210,15 +211,9 @@ def deviations_parts(found: Conditioning, most: int | None = None) -> Iterator[P
     yield Table(DEVIATIONS, columns, cells, (note,), left=(0, 3), most=len(first), bars=bars)
 
 
-def _deviation_row(line: findings.DeviationLine, unit: str) -> tuple[str, ...]:
-    worst, median = findings.format_deviation(line.worst), findings.format_deviation(line.median)
-    return unbroken(line.output), worst, median, unit, str(line.pose)
-
-
-def _bars(line: findings.DeviationLine, lines: Sequence[findings.DeviationLine]) -> tuple[float, float]:
-    """The deviation at the worst pose and at the median, as shares of the largest of its unit."""
-    most = max((one.worst for one in lines if one.worst < math.inf), default=1.0)
-    return min(line.worst / most, 1.0), min(line.median / most, 1.0)
+def _deviation_row(one: findings.Deviation, unit: str) -> tuple[str, ...]:
+    worst, median = map(findings.format_deviation, one.sizes)
+    return unbroken(one.output), worst, median, unit, str(one.pose)
 
 
 def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, title: str = "") -> Document:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import InputError, NoPlacementError
-from nori_dyn.placement import pareto
+from nori_dyn.placement import design
 from nori_dyn.placement.cover import Found
 from nori_dyn.placement.design import pareto_front
 from nori_dyn.placement.selection import place
@@ -54,12 +54,12 @@ def test_a_point_is_the_cheapest_of_its_deviation():
 def test_a_search_that_ends_early_says_so(monkeypatch):
     tree, candidates, _ = random_candidates(0)
     whole = pareto_front(tree, candidates)
-    monkeypatch.setattr(pareto, "SHARE", 0.0)
+    monkeypatch.setattr(design, "SHARE", 0.0)
     hasty = pareto_front(tree, candidates)
     assert not hasty.is_complete
     for point in hasty.points:
         assert point.bound <= min(p.deviation for p in whole.points if p.cost <= point.cost) <= point.deviation
-    monkeypatch.setattr(pareto, "SHARE", 1.0)
+    monkeypatch.setattr(design, "SHARE", 1.0)
     one = pareto_front(tree, candidates, effort=1)
     assert (len(one.points), one.is_complete) == (1, False)
     assert one.bound <= whole.points[-1].cost
@@ -68,7 +68,7 @@ def test_a_search_that_ends_early_says_so(monkeypatch):
 def test_what_is_left_out_by_a_large_step_is_not_ruled_out(monkeypatch):
     tree, candidates, _ = random_candidates(0)
     whole = pareto_front(tree, candidates)
-    monkeypatch.setattr(pareto, "BETTER_UNPROVEN", 0.3)
+    monkeypatch.setattr(design, "BETTER_UNPROVEN", 0.3)
     monkeypatch.setattr(Found, "is_proven", property(lambda found: False))
     coarse = pareto_front(tree, candidates)
     assert len(coarse.points) < len(whole.points)
