@@ -33,7 +33,7 @@ from nori_dyn.model.closure import closed
 from nori_dyn.model.surface import Surface
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.observe.touches import touch_observability
-from nori_dyn.report.html import save_html
+from nori_dyn.report.page import save_html
 
 __all__ = [
     "Alarms",

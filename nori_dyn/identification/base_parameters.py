@@ -148,22 +148,35 @@ def _exactly(
     parameters = regressions[0].parameters
     order, phi = column_order(parameters), random_numbers(rng, len(parameters))
     states = [_FieldMotions(each, bodies, rng, phi) for each in regressions]
-    anyhow = _Stacked.of([each.rows for each in states])
-    are_limited = any(each.are_limited for each in states)
-    possible = _Stacked.of([each.possible_rows for each in states]) if are_limited else anyhow
-    independent = tuple(order[pivot] for pivot in sorted(anyhow.span.basis))
+    anyhow, n_unknown, n_motions = _span_of([each.rows for each in states])
+    possible = anyhow
+    if any(each.are_limited for each in states):
+        possible, _, n_able = _span_of([each.possible_rows for each in states])
+    else:
+        n_able = n_motions
+    independent = [order[pivot] for pivot in sorted(anyhow.basis)]
     seen = set(independent)
-    dependent = tuple(column for column in order if column not in seen)
-    exact = anyhow.exact(order, independent, dependent)
-    K = _in_doubles(regressions, bodies, independent, dependent, exact, seed)
+    dependent = [column for column in order if column not in seen]
+    K = np.zeros((len(independent), len(dependent)))
+    if K.size:  # the field says where it is zero; the rest is of as many random motions as determine it well
+        doubles, n = np.random.default_rng(seed), len(independent)
+        motions = (random_motions(each, bodies, enough(each, n), doubles) for each in regressions)
+        rows = np.vstack([rows_at(each, motion) for each, motion in zip(regressions, motions, strict=True)])
+        scale = np.linalg.norm(rows[:, independent], axis=0)
+        found = lstsq(rows[:, independent] / scale, rows[:, dependent])[0] / scale[:, None]
+        place, whole = {column: k for k, column in enumerate(dependent)}, {v % PRIME: v for v in (1, -1, 2, -2)}
+        for k, pivot in enumerate(sorted(anyhow.basis)):
+            for at, value in anyhow.basis[pivot].items():
+                if at != pivot:
+                    column = place[order[at]]
+                    K[k, column] = whole.get(int(value), found[k, column])
     ties = {
-        order[tied]: tuple(order[pivot] for pivot in sorted(possible.span.basis) if tied in possible.span.basis[pivot])
-        for tied in sorted(anyhow.span.basis.keys() - possible.span.basis.keys())
+        order[tied]: tuple(order[pivot] for pivot in sorted(possible.basis) if tied in possible.basis[pivot])
+        for tied in sorted(anyhow.basis.keys() - possible.basis.keys())
     }
     degree = ENTRY_DEGREE * (max(regressions[0].system.tree.depths()) + 1)
-    n_motions = anyhow.n_motions + possible.n_motions
-    error = min(1.0, (len(independent) + 1) * (n_motions + 1) * degree / PRIME)
-    return BaseParameters(parameters, independent, dependent, K, ties, locked, anyhow.n_unknown, error)
+    error = min(1.0, (len(independent) + 1) * (n_motions + n_able + 1) * degree / PRIME)
+    return BaseParameters(parameters, tuple(independent), tuple(dependent), K, ties, locked, n_unknown, error)
 
 
 def _where_closed(
@@ -203,46 +216,24 @@ def _where_closed(
     )
 
 
-@dataclass(frozen=True)
-class _Stacked:
-    """The rows of as many random motions as add anything.
+def _span_of(
+    states: Iterable[Callable[[int], Iterator[tuple[list[FieldVector], int]]]],
+) -> tuple[Span, int, int]:
+    """The span of the rows of motions in each contact state, of which some at once are given, until one adds nothing.
 
-    Attributes:
-        span: what they span.
-        n_unknown: how many of the unknown wrenches they determine, of each motion.
-        n_motions: how many motions.
+    Returns:
+        The span, how many of the unknown wrenches the rows determine, of each motion, and how many motions there were.
     """
-
-    span: Span
-    n_unknown: int
-    n_motions: int
-
-    @staticmethod
-    def of(states: Iterable[Callable[[int], Iterator[tuple[list[FieldVector], int]]]]) -> _Stacked:
-        """Stack the rows of motions in each contact state, so many of which at once are given.
-
-        One more adds nothing at last.
-        """
-        span, n_unknown, n_motions = Span(), 0, 0
-        for rows_of in states:
-            is_more = True
-            while is_more:
-                for rows, n in rows_of(AT_ONCE):
-                    n_unknown, n_motions = max(n_unknown, n), n_motions + 1
-                    if not span.extend(rows):
-                        is_more = False
-                        break
-        return _Stacked(span, n_unknown, n_motions)
-
-    def exact(self, order: Sequence[int], independent: Sequence[int], dependent: Sequence[int]) -> Array:
-        """K over the field (n_independent, n_dependent)."""
-        exact = np.zeros((len(independent), len(dependent)), dtype=object)
-        place = {column: k for k, column in enumerate(dependent)}
-        for k, pivot in enumerate(sorted(self.span.basis)):
-            for at, value in self.span.basis[pivot].items():
-                if at != pivot:
-                    exact[k, place[order[at]]] = value
-        return exact
+    span, n_unknown, n_motions = Span(), 0, 0
+    for rows_of in states:
+        is_more = True
+        while is_more:
+            for rows, n in rows_of(AT_ONCE):
+                n_unknown, n_motions = max(n_unknown, n), n_motions + 1
+                if not span.extend(rows):
+                    is_more = False
+                    break
+    return span, n_unknown, n_motions
 
 
 def column_order(parameters: Parameters) -> tuple[int, ...]:
@@ -355,27 +346,6 @@ class _FieldMotions:
 
     def _random(self, n: int) -> Array:
         return random_numbers(self._rng, n)
-
-
-def _in_doubles(
-    regressions: Sequence[Regression],
-    bodies: Sequence[int],
-    independent: Sequence[int],
-    dependent: Sequence[int],
-    exact: Array,
-    seed: int,
-) -> Floats:
-    """K, of which the field says where it is zero, from as many random motions as determine it well."""
-    if not (independent and dependent):
-        return np.zeros((len(independent), len(dependent)))
-    rng, n = np.random.default_rng(seed), len(independent)
-    rows = np.vstack([rows_at(each, random_motions(each, bodies, enough(each, n), rng)) for each in regressions])
-    scale = np.linalg.norm(rows[:, independent], axis=0)
-    K: Floats = lstsq(rows[:, independent] / scale, rows[:, dependent])[0] / scale[:, None]
-    K[exact == 0] = 0.0
-    for value in (1, -1, 2, -2):
-        K[exact == value % PRIME] = value
-    return K
 
 
 RANK_TOLERANCE = 1e-7

@@ -20,7 +20,6 @@ from nori_dyn.components.friction import sliding
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.limits import (
-    JointLimits,
     MotionLimits,
     PerJoint,
     Positions,
@@ -296,7 +295,7 @@ def exciting_motion(
     rate, starts = checked_rate(rate, series.duration), counted("starts", starts)
     with progress_bar(f"exciting {tree.name}", progress) as stage:
         moving, motors = moving_joints(robot, joints, at, holds)
-        limits = motion_limits(tree, moving.bodies, position, speed, acceleration, torque, moving.followers)
+        limits = motion_limits(moving, position, speed, acceleration, torque)
 
         stage("equations")
         read = motors if moving.dependents is not None else None
@@ -310,7 +309,7 @@ def exciting_motion(
         information = MotionInformation.of(regression, base.independent, moving.moved, weights, rate * series.duration)
         forces = MotorTorques.of(moving, motors, limits.torque)
         clearance, balance, unknown = surroundings.constraints(moving)
-        each = JointLimits(moving, limits), forces, moving.dependents, balance, clearance  # the quickest first
+        each = limits, forces, moving.dependents, balance, clearance  # the quickest first
         constraints = tuple(constraint for constraint in each if constraint is not None)
         rest = resting_posture(moving, limits, constraints, seed)
         information = information.identifiable(moving, limits, rest, bool(moving.still_joints or holds), seed)

@@ -45,11 +45,12 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class MotionLimits:
     """Between which a robot may move.
 
     Attributes:
+        moving: the joints that move, and those that follow.
         joints: the names of the joints that move, independent ones first; others follow them.
         lower, upper: positions of each (n,) [rad or m]; infinite where one that follows has none.
         speed: of each (n,) [rad/s or m/s].
@@ -57,6 +58,7 @@ class MotionLimits:
         torque: of each freedom of the robot (nv,) [N m or N], also where it stands still; infinite where any may be.
     """
 
+    moving: MovingJoints
     joints: tuple[str, ...]
     lower: Floats
     upper: Floats
@@ -75,37 +77,61 @@ class MotionLimits:
         """How far each may go from there (n,)."""
         return (self.upper - self.lower) / 2
 
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int], list[int]]:
+        """Numbers in q, freedoms, and numbers among the freedoms that move, of the joints."""
+        tree, bodies = self.moving.tree, (*self.moving.bodies, *self.moving.followers)
+        of_v = [tree.v_slices[i].start for i in bodies]
+        return [tree.q_slices[i].start for i in bodies], of_v, [self.moving.moved.index(k) for k in of_v]
+
+    def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Pullback]:
+        """Position from the middle, speed and acceleration by their limits (N, 3 n), and their derivatives."""
+        of_q, of_v, place = self._places
+        sizes = self.room, self.speed, self.acceleration
+        parts = q[:, of_q] - self.middle, qd[:, of_v], qdd[:, of_v]
+
+        def pullback(factors: Floats) -> Floats:
+            found = np.zeros((3, len(q), len(self.moving.moved)))
+            for k, (own, size) in enumerate(zip(np.split(factors, 3, axis=1), sizes, strict=True)):
+                found[k][:, place] = own / size
+            return found
+
+        return np.hstack([part / size for part, size in zip(parts, sizes, strict=True)]), pullback
+
+    def named(self, k: int, ratio: float) -> str:
+        """What such a ratio means, in words."""
+        of, n = divmod(k, len(self.joints))
+        what = ("position", "speed", "acceleration")[of]
+        return f"joint '{self.joints[n]}' takes {abs(ratio):.3g} of what its limit of {what} leaves"
+
 
 def motion_limits(
-    tree: KinematicTree,
-    joints: Sequence[int],
+    moving: MovingJoints,
     position: Positions | None = None,
     speed: PerJoint | None = None,
     acceleration: PerJoint | None = None,
     torque: PerJoint | None = None,
-    followers: Sequence[int] = (),
 ) -> MotionLimits:
     """Limits of a robot, of which some joints move.
 
     Args:
-        tree: the robot.
-        joints: the bodies whose joints move independently, each of one freedom.
+        moving: those that move; of others that follow with the limits of the model, and those given by name.
         position: see `Positions`; positions that the model refuses stay refused.
         speed: see `PerJoint`; the model's, or as above, where not given.
         acceleration: likewise.
         torque: likewise.
-        followers: the bodies of those that follow: with the limits of the model, and those given by name.
 
     Raises:
         UnknownModelNameError: a joint that does not move, or is none.
         InputError: a limit that is not positive; positions that leave no room; a joint that shifts without end.
     """
-    names, others = ([tree.joint_names[i] for i in bodies] for bodies in (joints, followers))
+    tree, bodies = moving.tree, (*moving.bodies, *moving.followers)
+    names, others = ([tree.joint_names[i] for i in own] for own in (moving.bodies, moving.followers))
     positions = _given("position", position, names, others, tree, _pair)
     speeds = _given("speed", speed, names, others, tree, _number)
     accelerations = _given("acceleration", acceleration, names, others, tree, _number)
     rows = []
-    for i, name in zip((*joints, *followers), (*names, *others), strict=True):
+    for i, name in zip(bodies, (*names, *others), strict=True):
         follows, known = name in others, tree.drives.get(name, DriveLimits()).speed
         usual = TURNING_SPEED if tree.joints[i].is_angular[0] else SHIFTING_SPEED
         fastest = speeds.get(name, SHARE * known if follows or math.isfinite(known) else usual)
@@ -117,7 +143,7 @@ def motion_limits(
         own = SHARE * tree.drives.get(name, DriveLimits()).effort
         torques[tree.v_slices[tree.joint(name)]] = efforts.get(name, own)
     lower, upper, speed_of, acceleration_of = np.array(rows).T
-    return MotionLimits((*names, *others), lower, upper, speed_of, acceleration_of, torques)
+    return MotionLimits(moving, (*names, *others), lower, upper, speed_of, acceleration_of, torques)
 
 
 def _given(
@@ -195,46 +221,6 @@ class MotionConstraint(Protocol):
 
     def named(self, k: int, ratio: float) -> str:
         """What the k-th ratio means, in words."""
-
-
-@dataclass(frozen=True, eq=False)
-class JointLimits:
-    """Position from the middle, speed and acceleration of joints by their limits.
-
-    Attributes:
-        joints: those that move.
-        limits: theirs.
-    """
-
-    joints: MovingJoints
-    limits: MotionLimits
-
-    @cached_property
-    def _places(self) -> tuple[list[int], list[int], list[int]]:
-        """Numbers in q, freedoms, and numbers among the freedoms that move, of the joints."""
-        tree, bodies = self.joints.tree, (*self.joints.bodies, *self.joints.followers)
-        of_v = [tree.v_slices[i].start for i in bodies]
-        return [tree.q_slices[i].start for i in bodies], of_v, [self.joints.moved.index(k) for k in of_v]
-
-    def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Pullback]:
-        """The ratios (N, 3 n), and their derivatives."""
-        of_q, of_v, place = self._places
-        sizes = self.limits.room, self.limits.speed, self.limits.acceleration
-        parts = q[:, of_q] - self.limits.middle, qd[:, of_v], qdd[:, of_v]
-
-        def pullback(factors: Floats) -> Floats:
-            found = np.zeros((3, len(q), len(self.joints.moved)))
-            for k, (own, size) in enumerate(zip(np.split(factors, 3, axis=1), sizes, strict=True)):
-                found[k][:, place] = own / size
-            return found
-
-        return np.hstack([part / size for part, size in zip(parts, sizes, strict=True)]), pullback
-
-    def named(self, k: int, ratio: float) -> str:
-        """What such a ratio means, in words."""
-        of, n = divmod(k, len(self.limits.joints))
-        what = ("position", "speed", "acceleration")[of]
-        return f"joint '{self.limits.joints[n]}' takes {abs(ratio):.3g} of what its limit of {what} leaves"
 
 
 POSTURES = 500

@@ -28,7 +28,7 @@ from nori_dyn.observe.learned_exact import (
     FieldStates,
     MotionRequirements,
     Persisting,
-    needs,
+    RequirementSearch,
     until_nothing_new,
 )
 from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
@@ -259,7 +259,7 @@ def learned(system: System, states: int | None = None, seed: int = 0) -> Learned
         row[list(exactly[-1].span.basis[pivot])] = True
     factors = _factors(persisting, reduction, independent, len(exactly), seed)
     found = _report(persisting, exactly, independent, where, factors, states)
-    needed = needs(of_field, persisting, exactly, states)
+    needed = RequirementSearch(of_field, persisting, exactly, states).requirements()
     n_states = len(exactly) * (1 + 3 * len(needed.moving)) ** 2
     n = system.shape[1] + 3 * len(persisting.numbers)
     return replace(found, needs=needed, error=min(1.0, n_states * n * ENTRY_DEGREE * (n + 1) / PRIME))
@@ -275,7 +275,7 @@ def never_determined(system: System, seed: int = 0) -> tuple[str, ...]:
     Raises:
         NotClosedError: loops that cannot be closed.
     """
-    persisting = Persisting.with_beginnings(system)
+    persisting = Persisting.of(system, with_beginnings=True)
     last: ExactSubspace | NumericSubspace
     if system.tree.closing_parts:
         last = until_nothing_new(NumericStates(persisting, Reduction(system, seed), seed).subspaces(), None)[-1]

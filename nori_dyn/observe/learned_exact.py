@@ -13,7 +13,7 @@ Source: own derivation (tests/unit/observe/test_learned.py).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -111,18 +111,20 @@ class Persisting:
     first: tuple[int, ...] = ()
 
     @staticmethod
-    def of(system: System) -> Persisting:
-        """The memory that a system's own config declares."""
-        return Persisting(
-            system, system.memory, tuple(_numbers(system)), _measured(system, lambda row: not _is_prior(row))
-        )
+    def of(system: System, with_beginnings: bool = False) -> Persisting:
+        """The memory that a system's own config declares.
 
-    @staticmethod
-    def with_beginnings(system: System) -> Persisting:
-        """The same with what is declared to be known of it at first, and of other variables beforehand."""
+        Args:
+            system: the system.
+            with_beginnings: whether what is declared counts to be known of it at first, and of others beforehand.
+        """
         sigmas = (sigma for one in system.memory for sigma in one.sigma or [None] * len(one.variable.components))
-        first = tuple(k for k, sigma in enumerate(sigmas) if sigma is not None)
-        return Persisting(system, system.memory, tuple(_numbers(system)), _measured(system, lambda row: True), first)
+        first = tuple(k for k, sigma in enumerate(sigmas) if with_beginnings and sigma is not None)
+        of_first = {each.known_by for each in system.memory}
+        others = (row for row in system.sensor_rows if row.name not in of_first)
+        rows = [row for row in others if with_beginnings or not _is_prior(row)]
+        measured = tuple(k for row in rows for k in numbers(row.slice))
+        return Persisting(system, system.memory, tuple(_numbers(system)), measured, first)
 
     @property
     def stays(self) -> bool:
@@ -151,13 +153,6 @@ def with_memory(system: System, memory: MemoryGiven) -> System:
     content: dict[str, Any] = {"name": system.sensors.name, "measurements": [], "memory": entries}
     sensors = replace(system.sensors, memory=SensorSet.from_dict(content).memory)
     return type(system)(system.tree, sensors, system.of_components.repeats)
-
-
-def _measured(system: System, counts: Callable[[RowBlock], bool]) -> tuple[int, ...]:
-    """The rows of D, but for those of what persists at first, that are no equations of motion and count."""
-    of_first = {each.known_by for each in system.memory}
-    rows = [row for row in system.sensor_rows if row.name not in of_first and counts(row)]
-    return tuple(k for row in rows for k in numbers(row.slice))
 
 
 def _is_prior(row: RowBlock) -> bool:
@@ -364,10 +359,8 @@ class MotionRequirements:
     moving: tuple[str, ...] = ()
 
 
-def needs(
-    of_field: FieldStates, persisting: Persisting, subspaces: Sequence[ExactSubspace], states: int | None
-) -> MotionRequirements:
-    """The motion required for what a single state does not determine.
+class RequirementSearch:
+    """Looks for what has to move for what a single state does not determine.
 
     Args:
         of_field: random states.
@@ -375,42 +368,27 @@ def needs(
         subspaces: what is observable after each of some states.
         states: how many states there are; None for as many as add anything.
     """
-    # Combinations of what does not stay are not the same at each state: only numbers observable by themselves count.
-    wanted = {
-        persisting.numbers[pivot].name: vector
-        for pivot, vector in sorted(subspaces[-1].span.basis.items())
-        if (persisting.stays or len(vector) == 1) and not subspaces[0].contains(vector)
-    }
-    if not wanted:
-        return MotionRequirements()
-    search = _RequirementSearch(of_field, persisting, wanted, states, subspaces[-1].rank)
-    return MotionRequirements(tuple(search.needs()), search.for_all(), search.named(search.moving))
-
-
-class _RequirementSearch:
-    """Looks for what has to move.
-
-    Args:
-        of_field: random states.
-        persisting: what persists.
-        wanted: what is to become observable, by its name.
-        states: how many states there are; None for as many as add anything.
-        rank: how many combinations are observable where everything moves.
-    """
 
     def __init__(
-        self,
-        of_field: FieldStates,
-        persisting: Persisting,
-        wanted: Mapping[str, Vector],
-        states: int | None,
-        rank: int,
+        self, of_field: FieldStates, persisting: Persisting, subspaces: Sequence[ExactSubspace], states: int | None
     ) -> None:
-        self._of_field, self._wanted, self._states, self._rank = of_field, wanted, states, rank
+        self._of_field, self._states, self._rank = of_field, states, subspaces[-1].rank
+        # Combinations of what does not stay differ from state to state: only numbers observable by themselves count.
+        self._wanted = {
+            persisting.numbers[pivot].name: vector
+            for pivot, vector in sorted(subspaces[-1].span.basis.items())
+            if (persisting.stays or len(vector) == 1) and not subspaces[0].contains(vector)
+        }
         self._tree = persisting.system.tree
         self._bodies = {name: v.variable.body for v in persisting.memory for name in v.variable.component_names}
         self._known: dict[frozenset[int], dict[str, int]] = {}
-        self.moving = frozenset(of_field.moving())
+        self.moving = frozenset(of_field.moving() if self._wanted else ())
+
+    def requirements(self) -> MotionRequirements:
+        """What has to move."""
+        if not self._wanted:
+            return MotionRequirements()
+        return MotionRequirements(tuple(self.needs()), self.for_all(), self.named(self.moving))
 
     def named(self, bodies: Iterable[int]) -> tuple[str, ...]:
         """The names of the joints of some bodies."""

@@ -1,15 +1,25 @@
-"""What a page has beside the parts of documents: a verdict, sections, what is unfolded; `templates/` lays it out."""
+"""What a page has beside the parts of documents: a verdict, sections, what is unfolded; `templates/` lays it out.
+
+Pages stand alone: no font, nothing fetched from elsewhere. Those with plots over the time have a script of their own.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
+import nori_dyn
 from nori_dyn.report.drawings import FrontDrawing, TreeDrawing
 from nori_dyn.report.skeleton import Skeleton
 from nori_dyn.report.time_plots import Panel, Plots, Strip
-from nori_dyn.tables import Part
+from nori_dyn.tables import Part, spaced
+
+GENERATOR = f"nori_dyn {nori_dyn.__version__}"
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +105,23 @@ def side_by_side(drawn: Sequence[Panel], most: int) -> tuple[PagePart, ...]:
     """Panels side by side, of which so many are shown at once."""
     others = Fold(f"{len(drawn) - most} more", (Box(tuple(drawn[most:]), "pair"),))
     return (Box(tuple(drawn[:most]), "pair"), *((others,) if len(drawn) > most else ()))
+
+
+def rendered(page: Page) -> str:
+    """A page laid out by `templates/page.html`; no script runs but that of plots over the time, named by its hash."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    names = ("time_plots.js", *["robot.js"] * len(page.skeletons))
+    script = "\n".join(TEMPLATES.joinpath(name).read_text(encoding="utf-8") for name in names)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment = Environment(
+        loader=FileSystemLoader(str(TEMPLATES)),
+        autoescape=True,
+        finalize=lambda value: spaced(value) if isinstance(value, str) else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["kind"] = lambda part: type(part).__name__
+    laid_out = environment.get_template("page.html")
+    return laid_out.render(page=page, generator=GENERATOR, script=script, script_hash=digest)

@@ -26,7 +26,7 @@ from nori_dyn.measurements.contacts import COLLISION
 from nori_dyn.measurements.contacts import CONTACT as PROBABILITY
 from nori_dyn.measurements.floating_base import floating_root
 from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.report.html import rendered
+from nori_dyn.report.layout import rendered
 from nori_dyn.report.log_page import log_page
 from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, RecordedLog, StateSeries, chosen
 from nori_dyn.report.recording import save_recording

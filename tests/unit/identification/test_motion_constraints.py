@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nori_dyn.identification.limits import JointLimits, MotionConstraint, motion_limits
+from nori_dyn.identification.limits import MotionConstraint, motion_limits
 from nori_dyn.identification.motor_torques import MotorTorques
 from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.identification.surroundings import Balance
@@ -30,9 +30,9 @@ def on_legs(kind: str) -> tuple[MovingJoints, MotionConstraint, float]:
     """A box on two legs, which stands on two soles across gravity, moves within limits, or is moved by its motors."""
     tree = robot().replace(gravity=(0.0, -5.886, -7.848))
     joints = MovingJoints(tree, (1, 2, 3, 4, 5, 6), tree.random_configuration(0))
-    limits = motion_limits(tree, joints.bodies, 0.5, 1.0, 2.0, 30.0)
+    limits = motion_limits(joints, 0.5, 1.0, 2.0, 30.0)
     if kind == "limits":
-        return joints, JointLimits(joints, limits), 0.0
+        return joints, limits, 0.0
     if kind == "torques":
         return joints, MotorTorques.of(joints, joints.of_v, limits.torque), 0.0
     corners = np.array([[0.1, 0.04, -0.03], [0.1, -0.04, 0.03], [-0.1, -0.04, 0.03], [-0.1, 0.04, -0.03]])

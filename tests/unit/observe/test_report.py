@@ -11,7 +11,7 @@ from nori_dyn.observe.learned_exact import MotionRequirement
 from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.report import findings
 from nori_dyn.report.findings import MARGIN, describe_need, memory_notes, memory_words
-from nori_dyn.report.html import to_html
+from nori_dyn.report.page import to_html
 from nori_dyn.report.shows.observability import observability_report_document, redundancy_document
 from nori_dyn.tables import number, spaced
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set

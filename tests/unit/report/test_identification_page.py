@@ -10,7 +10,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.identification.findings import Identification
-from nori_dyn.report.html import to_html
+from nori_dyn.report.page import to_html
 from nori_dyn.report.time_plots import SIZE
 from tests.browser import assert_readable, parsed, shown, text
 from tests.robots import load

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.report.html import rendered
+from nori_dyn.report.layout import rendered
 from nori_dyn.report.log_page import log_page, verdict
 from nori_dyn.report.recorded import SINGULAR, RecordedLog, alarm, misfit, suspicions, windows
 from nori_dyn.report.skeleton import skeleton

@@ -20,8 +20,7 @@ from nori_dyn.placement.design import Design, ParetoFront, best_sensors, pareto_
 from nori_dyn.placement.selection import Placement, place
 from nori_dyn.report.drawings import elided, tree_drawing
 from nori_dyn.report.findings import NEARLY_SINGULAR, advice
-from nori_dyn.report.html import save_html, to_html
-from nori_dyn.report.page import margin_bars
+from nori_dyn.report.page import margin_bars, save_html, to_html
 from nori_dyn.system.builder import System
 from nori_dyn.tables import number
 from tests.browser import assert_readable, assert_stands_alone, assert_verdict_shows, parsed, shown, text
