@@ -51,7 +51,7 @@ PROGRAMS_TO_PROVE = 300
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Design(ChosenSensors):
+class Design(ChosenSensors, Shown):
     """The sensors from which the outputs are known most precisely.
 
     Attributes:

@@ -58,7 +58,7 @@ CONFIGURATIONS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ChosenSensors(Shown):
+class ChosenSensors:
     """Sensors that were chosen among candidates.
 
     Attributes:
@@ -85,7 +85,7 @@ class ChosenSensors(Shown):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Placement(ChosenSensors):
+class Placement(ChosenSensors, Shown):
     """Sensors that determine the outputs.
 
     Attributes:

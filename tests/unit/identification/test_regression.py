@@ -159,18 +159,18 @@ def test_programs_compute_the_columns_that_are_wanted():
     tree = TREES["three_children"]
     found = of(tree, ["inertias", "friction", "gains"], ACCELERATIONS, TORQUES, UNLOADED)
     columns = [3, 0, 41, 25]
-    program = found.program(columns, "numpy")
+    program, layout = found.program(columns, "numpy")
     n, rng = 5, np.random.default_rng(0)
     Q, (Qd, Qdd) = tree.random_configurations(n, rng), rng.normal(size=(2, n, tree.nv))
     Y = rng.normal(size=(n, found.system.ny))
-    W, N, c = program(Q, Qd, Qdd, Y)
+    W, N, c = layout.dense(program.batch(Q, Qd, Qdd, Y))
     assert W.shape == (n, found.n_rows, 4)
     for k in range(n):
         all_of_them, none, constant = numbers_of(found, Q[k], Qd[k], Qdd[k], Y[k])
         assert_close(W[k], all_of_them[:, columns], RECURSION)
         assert_close(c[k], constant, RECURSION)
         assert N[k].shape == none.shape == (found.n_rows, 0)
-    entries = program.layout.rows[0]
+    entries = layout.rows[0]
     assert [columns[k] for k in entries[1]] == [c for c in columns if (0, c) in found.W]
 
 
