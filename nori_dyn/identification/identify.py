@@ -34,6 +34,7 @@ from nori_dyn.identification.plausibility import (
     constant_readings,
     contradicted_priors,
     delays,
+    doubts_of_logs,
     flat_curves,
     flat_joints,
     insignificant_harmonics,
@@ -339,9 +340,7 @@ class _Estimation:
         singular = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.identifiable)]
         directions = 1.0 / np.sqrt(1.0 + singular**2)
         combinations = combinations_of(problem, solution, plain, inverse @ inverse.T)
-        doubts = [
-            f"{log.log.path.name}: {doubt.message}" for log in (*weighted, *self.validation) for doubt in log.doubts
-        ]
+        doubts = [*doubts_of_logs([*weighted, *self.validation])]
         doubts += turned_signs(problem.parameters, plain)
         doubts += unlikely_masses(problem.parameters, values)
         doubts += contradicted_priors(solution.checks)

@@ -6,6 +6,7 @@ And parameters of joints that logs do not show, which are left out: Stribeck's c
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -47,6 +48,20 @@ ROUNDING = 1e-6
 
 LATE = 0.02
 """Share of a reading's residual, squared, that its delay has to explain."""
+
+NUMBER = r"(?<!\w)\d[\d.,e-]*"
+"""A number in a sentence, which is none in a name, as of joint1."""
+
+
+def doubts_of_logs(logs: Sequence[LogMoments]) -> Iterator[str]:
+    """Yield what is implausible about each log; what is so of several, but for its numbers, once."""
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for log in logs:
+        for doubt in log.doubts:
+            alike.setdefault(re.sub(NUMBER, "", doubt.message), []).append((log.log.path.name, doubt.message))
+    for (first, message), *others in alike.values():
+        names = dict.fromkeys(name for name, _ in others if name != first)
+        yield f"{first}: {message}" + (f" The same is so in {listed(names)}, with other numbers." if names else "")
 
 
 def still_joints(tree: KinematicTree, logs: Sequence[LogMoments]) -> tuple[str, ...]:

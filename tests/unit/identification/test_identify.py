@@ -547,6 +547,17 @@ def test_a_reading_that_never_changes_tells_no_gain(tmp_path):
     assert any(each.startswith("'tau:joint2' never changes") for each in found.doubts)
 
 
+def test_what_is_implausible_of_several_logs_alike_is_said_once(tmp_path, arm):
+    logs = [saved_log(tmp_path / f"{name}.npz", arm, n=400, seed=k) for k, name in enumerate("ab")]
+    for log in logs:
+        content = dict(np.load(log))
+        np.savez(log, **content | {"qd": 3.0 * content["qd"]})
+    doubts = [each for each in nd.identify(logs, arm, ["friction"], held_out=0.0).doubts if "npz" in each]
+    (rates,) = (each for each in doubts if "qd" in each)
+    assert rates.startswith("a.npz: ")
+    assert rates.endswith("The same is so in b.npz, with other numbers.")
+
+
 def test_bad_arguments_are_refused_in_words(tmp_path, arm):
     log = saved_log(tmp_path / "log.npz", arm, n=200)
     system = nd.System(arm, ARM)
