@@ -480,7 +480,7 @@ class UnknownPresetError(UnknownNameError, PresetError):
 
 
 class DoubtfulLogError(InputError):
-    """A log that was not estimated, since it is doubtful what its columns are, or whether it is of this robot.
+    """A log that was not read, since it is doubtful what its columns are, or whether it is of this robot.
 
     What to do: look at the questions. Where the log is as they suspect, give a mapping that says so, or another preset;
     where it is right after all, say `accept=True` (`--yes`).
@@ -493,7 +493,7 @@ class DoubtfulLogError(InputError):
         self.questions = tuple(questions)
         listed = "".join(f"\n  - {question}" for question in self.questions)
         super().__init__(
-            f"{log} was not estimated: {len(self.questions)} thing{'s' * (len(self.questions) != 1)} to look at first."
+            f"{log} was not read: {len(self.questions)} thing{'s' * (len(self.questions) != 1)} to look at first."
             f"{listed}\nIf the log is right, say so: --yes, in Python accept=True. If not, give a mapping: --mapping "
             "FILE, which `nori-dyn info LOG --robot ROBOT --draft FILE` begins."
         )

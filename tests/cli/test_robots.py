@@ -53,7 +53,7 @@ def test_what_is_doubtful_stops_before_anything_is_written(run, pendulum):
     command = ("estimate", "turned.csv", "--robot", "double_pendulum", "--backend", "numpy")
     status, _, said = run(*command)
     assert status == 1
-    assert "turned.csv was not estimated: 1 thing to look at first" in said
+    assert "turned.csv was not read: 1 thing to look at first" in said
     assert "They have the other sign" in said
     assert not list(pendulum.parent.glob("turned.double*"))
     assert run(*command, "--yes", "--out", "found.npz")[0] == 0
