@@ -73,7 +73,8 @@ def test_regressors_are_pinocchios(name, base):
     Q, Qd, Qdd = states(tree, 17, 0)
     W, _, c = at_motions(found, Q, Qd, Qdd)
     assert not c.any()
-    compiled, _, _ = found.program(range(5, 15))(Q, Qd, Qdd, np.zeros((len(Q), found.system.ny)))
+    program, layout = found.program(range(5, 15), "auto")
+    compiled, _, _ = layout.dense(program.batch(Q, Qd, Qdd, np.zeros((len(Q), found.system.ny))))
     for k in range(len(Q)):
         expected = pinocchio_regressor(tree, model, Q[k], Qd[k], Qdd[k])
         assert_close(W[k], expected, RECURSION)

@@ -43,8 +43,8 @@ def test_unknown_wrenches_are_fitted(arm):
     found, information = information_of(arm())
     assert len(found.unknowns) == (1 if arm is held_at_its_tip else 0)
     q, qd, qdd = states(found.system.tree.nv)
-    program = found.program(base_parameters(found).independent)
-    W, N, _ = program(q, qd, qdd, np.zeros((len(q), found.system.ny)))
+    program, layout = found.program(base_parameters(found).independent, "auto")
+    W, N, _ = layout.dense(program.batch(q, qd, qdd, np.zeros((len(q), found.system.ny))))
     D, expected = np.diag(information.weights), 0.0
     for W_k, N_k in zip(W, N, strict=True):
         left = D @ W_k - D @ N_k @ np.linalg.lstsq(D @ N_k, D @ W_k)[0]
