@@ -19,7 +19,6 @@ from nori_dyn.errors import InputError, UnknownReadingError, naming
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.planner import Request
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, EquationOf
 from nori_dyn.system.memory import Remembered
@@ -103,22 +102,6 @@ class AllCases:
     def dynamics_sigma(self, equation: str, n: int) -> tuple[float, ...] | None:
         """The standard deviations of equations of motion, see `SensorSet`."""
         return self.sensors.dynamics_sigma(equation, n)
-
-
-def everything(tree: KinematicTree, sensors: SensorSet, outputs: Sequence[str] | None, seed: int) -> Request:
-    """What is asked of the system of all cases of a robot's contacts.
-
-    Args:
-        tree: the robot.
-        sensors: sensors with contacts.
-        outputs: names, as for `nd.plan`.
-        seed: as for `nd.plan`.
-
-    Raises:
-        SensorConfigError: sensors that do not fit the robot.
-        UnknownOutputError, PlanError: an output that does not exist, or that depends on forces that nothing tells.
-    """
-    return Request.of(System(tree, AllCases(sensors)), outputs, seed)
 
 
 class CaseReadings(SideBySide):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.filtering.base_reference import AxesTurn, BaseReference, Bridge
-from nori_dyn.filtering.contact_rows import AllCases, CaseReadings, everything
+from nori_dyn.filtering.contact_rows import AllCases, CaseReadings
 from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
 from nori_dyn.filtering.instants import GAP
@@ -27,12 +27,13 @@ from nori_dyn.filtering.tracked import Switch
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.planner import Request
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.native_track import HypothesisNumbers, NativeHypotheses
 from nori_dyn.program.status import Status
 from nori_dyn.program.track_source import TrackShape
-from nori_dyn.system.builder import Weights
+from nori_dyn.system.builder import System, Weights
 from nori_dyn.typing import Floats
 
 KEPT_SWITCHES = 1000
@@ -330,12 +331,15 @@ class HypothesisSteps(Steps):
             seed: as for `nd.plan`.
 
         Raises:
-            PlanError: see `free_coordinates`; a state whose exact rows say the same twice.
+            SensorConfigError: sensors that do not fit the robot.
+            UnknownOutputError: an output that does not exist.
+            PlanError: see `free_coordinates`; an output that depends on forces that nothing tells;
+                a state whose exact rows say the same twice.
             BackendError: there is no such backend.
         """
         if not sensors.memory:  # refused before anything is compiled
             raise no_memory(sensors.name)
-        tick = TickPrograms(everything(tree, sensors, outputs, seed), backend, watch)
+        tick = TickPrograms(Request.of(System(tree, AllCases(sensors)), outputs, seed), backend, watch)
         model = HypothesisModel(tuple(states), len(sensors.contact_names), tick.coordinates, options)
         model.check_exact_rows(tick)
         return HypothesisSteps(tick, model, dt)

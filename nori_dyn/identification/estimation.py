@@ -4,7 +4,8 @@
 
 Only the combinations beta are identifiable; beyond these the estimate is the one nearest to the prior, in the metric of
 L. The standard deviations sigma_r of readings are given, or found from the residuals, in turns. Rows with an unknown
-gain are linear about the last estimate: steps of Gauss and Newton, halved until they are no worse and gains positive.
+gain are linear about the last estimate: steps of Gauss and Newton, halved until they are no worse, and gains
+keep their sign.
 
 The prior of a link that the logs contradict is widened until it holds the estimate no more.
 
@@ -131,7 +132,7 @@ def _halved(logs: Sequence[Evidence], last: Floats, proposed: Floats, sigma: Flo
     gains, most = _gains(logs, last), _cost(logs, last, sigma, prior)
     for k in range(HALVINGS):
         values: Floats = last + (proposed - last) / 2.0**k
-        if (_gains(logs, values) >= LEAST_GAIN * gains).all() and _cost(logs, values, sigma, prior) <= most:
+        if (_gains(logs, values) / gains >= LEAST_GAIN).all() and _cost(logs, values, sigma, prior) <= most:
             return values
     return last
 

@@ -26,7 +26,7 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
 
     Args:
         make: returns the plan of a system, like another plan or, given None, by itself.
-        request: returns what a plan of a system is asked for.
+        request: returns what is asked of a system.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
             return self._made[state]
 
     def asked(self, state: ContactState) -> AnyPlan | Request:
-        """What the plan of a state is asked for: the plan itself where it is there; always the same object."""
+        """The plan of a state if it was made before, or else what is asked of its system; always the same object."""
         with self._lock:
             if state not in self._asked:
                 is_made = state in self._made

@@ -547,6 +547,15 @@ def test_a_reading_that_never_changes_tells_no_gain(tmp_path):
     assert any(each.startswith("'tau:joint2' never changes") for each in found.doubts)
 
 
+def test_a_gain_that_is_known_may_be_negative(tmp_path):
+    arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
+    path = saved_log(tmp_path / "log.npz", arm, n=500)
+    log = dict(np.load(path))
+    np.savez(path, **log | {"tau": log["tau"] / [11.5, -2.0]})
+    found = nd.identify(path, arm, ["gains"], known={"gain:tau:joint2": -2.0}, physical=False)
+    assert found.gains == pytest.approx({"tau:joint1": 11.5, "tau:joint2": -2.0})
+
+
 def test_what_is_implausible_of_several_logs_alike_is_said_once(tmp_path, arm):
     logs = [saved_log(tmp_path / f"{name}.npz", arm, n=400, seed=k) for k, name in enumerate("ab")]
     for log in logs:
