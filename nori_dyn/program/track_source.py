@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,7 @@ def _sizes_and_tables(shape: TrackShape, lanes: int, alone: bool) -> str:
         "N_X": len(shape.X),
         "N_FADING": shape.n_fading,
         "S_APART": int(not of_s & of_v),
+        "NOISELESS": len(list(takewhile(lambda walk: walk == 0, shape.walk))),
         "CHAINED": int(any(n_s <= column < n_s + shape.n_v for _, column in shape.X)),
         "N_WORK": shape.n_work(lanes),
         "N_MOTION": shape.n_motion,

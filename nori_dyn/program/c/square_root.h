@@ -103,9 +103,15 @@ INLINE int reflected(int rows, int n, int blocks, vec *restrict M, const int *re
                      double *left, double *restrict column, vec *restrict sums, vec *restrict sizes) {
     const int width = blocks * LANES;
     for (int b = 0; b < blocks; ++b) {
-        vec size = {0};
-        for (int r = 0; r < rows; ++r) size += M[r * blocks + b] * M[r * blocks + b];
-        sizes[b] = size;
+        const int next = (b + 1) * LANES, begun = next < n ? ends[next - 1] : rows;
+        vec even = {0}, odd = {0}; /* as each addition waits for the one before */
+        int r = begun % 2;
+        if (r) even = M[b] * M[b];
+        for (; r < begun; r += 2) {
+            odd += M[r * blocks + b] * M[r * blocks + b];
+            even += M[(r + 1) * blocks + b] * M[(r + 1) * blocks + b];
+        }
+        sizes[b] = even + odd;
     }
     int at = 0;
     for (int j = 0; j < n; ++j) {
@@ -338,8 +344,8 @@ INLINE int carry(filter *at, int apart) {
 
 /* U U^T = 1 + R Q R^T, U upper triangular, by reflections of columns of [R sqrt(Q) | 1] from the last row up; the rows
    are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column, and after these what v has
-   of the noise of s. Where that is nothing, the same reflections turn [1 | 0] into [spread | gain], which are kept
-   column by column where there is room for them. */
+   of the noise of s; its first NOISELESS columns are zero. Where v has nothing of s, the same reflections turn [1 | 0]
+   into [spread | gain], which are kept column by column where there is room for them. */
 INLINE void add_noise(filter *at, int more, vec *spread, vec *gain) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->moving, *const noise = (double *)w->noise;
@@ -357,15 +363,16 @@ INLINE void add_noise(filter *at, int more, vec *spread, vec *gain) {
             const double share = ((double *)(w->shares + j * V_BLOCKS))[i];
             for (int b = 0; b < V_BLOCKS; ++b) w->noise[(K + j) * M_BLOCKS + b] += share * w->noise[i * M_BLOCKS + b];
         }
-    for (int l = 0; l < K; ++l) {
+    for (int l = NOISELESS; l < K; ++l) {
         const double g = sqrt(at->Q[l]);
         for (int b = 0; b < M_BLOCKS; ++b) w->noise[l * M_BLOCKS + b] *= g;
     }
     for (int i = K; i-- > 0;) {
-        const int n = K - i + (i < N_V ? more : 0), end = i / LANES + 1, start = (N_S + i) / LANES;
-        vec *const from = w->noise + i * M_BLOCKS, *const row = w->moving + (N_S + i) * BLOCKS;
-        for (int l = 0; l < n; ++l) column[l] = noise[(i + l) * M_WIDTH + i];
-        sum_rows(n, noise + i * M_WIDTH + i, M_WIDTH, from, M_BLOCKS, 0, end, w->noise_sums);
+        const int first = i > NOISELESS ? i : NOISELESS, n = K - first + (i < N_V ? more : 0);
+        const int end = i / LANES + 1, start = (N_S + i) / LANES;
+        vec *const from = w->noise + first * M_BLOCKS, *const row = w->moving + (N_S + i) * BLOCKS;
+        for (int l = 0; l < n; ++l) column[l] = noise[(first + l) * M_WIDTH + i];
+        sum_rows(n, noise + first * M_WIDTH + i, M_WIDTH, from, M_BLOCKS, 0, end, w->noise_sums);
         const double square = 1 + sums[i], norm = sqrt(square), factor = 1 / (square + norm), inverse = 1 / norm;
         vec *const parts = w->noise_sums;
         for (int b = 0; b < end; ++b) w->noise_column[b] = parts[b] * inverse;
@@ -374,7 +381,7 @@ INLINE void add_noise(filter *at, int more, vec *spread, vec *gain) {
         for (int b = start; b < BLOCKS; ++b) row[b] *= inverse;
         take_rows(i, (double *)w->noise_column, w->moving + N_S * BLOCKS, BLOCKS, start, BLOCKS, row);
         if (spread) {
-            vec *const turned = spread + i * M_BLOCKS;
+            vec *const turned = spread + first * M_BLOCKS;
             sum_rows(n, column, 1, turned, M_BLOCKS, i / LANES, M_BLOCKS, parts);
             for (int b = i / LANES; b < M_BLOCKS; ++b) {
                 gain[i * M_BLOCKS + b] = parts[b] * inverse;

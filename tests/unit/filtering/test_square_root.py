@@ -54,7 +54,8 @@ class Case:
     @property
     def shape(self):
         """What C has to know of the steps."""
-        return shape_of((self.n_s, self.n_v, self.n_f), np.any([tick.A != 0 for tick in self.ticks], axis=0))
+        entries = np.any([tick.A != 0 for tick in self.ticks], axis=0)
+        return replace(shape_of((self.n_s, self.n_v, self.n_f), entries), walk=self.walk.tolist())
 
 
 def shape_of(sizes, entries):
@@ -63,8 +64,8 @@ def shape_of(sizes, entries):
     p, n = entries.shape
     X = tuple((i, j) for i in range(n_v) for j in range(n) if not n_s <= j <= n_s + i)
     A = tuple(map(tuple, np.argwhere(entries).tolist()))
-    k = (0.0,) * (n_v + n_f)
-    return TrackShape(*sizes, p, A, X, weight_of=tuple(range(p)), walk=k, inverse_time=k)
+    k = n_v + n_f
+    return TrackShape(*sizes, p, A, X, weight_of=tuple(range(p)), walk=(1.0,) * k, inverse_time=(0.0,) * k)
 
 
 def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2, apart=False):
