@@ -18,7 +18,7 @@ demo: $(VENV)/.ready-demo ## inverse dynamics of the iCub humanoid, from its mod
 EXTRA ?= dev
 PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
-test: $(VENV)/.ready-$(EXTRA) ## every law, regression and public name, in minutes; EXTRA=quick: without other libraries of dynamics
+test: $(VENV)/.ready-$(EXTRA) ## every law, regression and public name, in minutes; EXTRA=quick: without what only tests compare with
 	$(PYTEST) -n auto --dist worksteal
 
 test-all: $(VENV)/.ready-dev ## before a release: whole products, all robots, real logs, notebooks, site, and ten minutes of attack

@@ -25,6 +25,7 @@ from tests import compilers, covering  # noqa: E402
 from tests.words import plain  # noqa: E402
 
 OPTIONAL = ("icub_models", "playwright", "nbclient", "nbformat", "mkdocs", "latex2mathml", "torch", "jax")
+OPTIONAL += ("pinocchio", "idyntree", "casadi", "cvxpy")
 
 KEPT = ("native", "plans")
 """Folders of the cache that stay between runs: an entry is found by all that it depends on, the code of the planner

@@ -5,7 +5,6 @@ import json
 import re
 
 import numpy as np
-import pinocchio as pin
 import pytest
 import yaml
 
@@ -16,6 +15,7 @@ from nori_dyn.errors import FileFormatError, InputError, UnknownNameError
 from nori_dyn.model.inertia import check_inertia
 from nori_dyn.model.joints import axis_rotation
 from nori_dyn.model.tree import Frame
+from tests.peers import pin
 from tests.robots import ROBOTS, load, pinocchio_model
 from tests.unit.identification.simulated import ARM, saved_log
 

@@ -3,7 +3,6 @@
 from functools import partial
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from scipy.linalg import null_space
 
@@ -12,6 +11,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Friction, UnknownPayload
 from nori_dyn.errors import ModelError, SensorConfigError
 from nori_dyn.model.tree import Frame
+from tests.peers import pin
 from tests.robots import ROBOTS, Pinocchio, load, pinocchio_model
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import PEER, SOLVED, assert_close
