@@ -66,7 +66,8 @@ class TrackShape:
         n_y: length of y.
         exact: which numbers of y the exact rows read.
         weight_of: for each weighed row the number of its weight.
-        walk: of each number of the memory, its standard deviation after a second.
+        walk: of each number of the memory, its standard deviation after a second; no noise is added to those before
+            the first that walks, whatever their variance Q.
         inverse_time: one over the time constant of each; 0 where it stays.
         jump: of each the standard deviation of its change where a contact switches; empty where none has any.
         fading: which of the rows' last numbers says it at each tick; -1 where it is constant.
