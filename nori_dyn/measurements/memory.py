@@ -101,8 +101,8 @@ class Memory(ConfigPart):
         """Yield the rows that come with state variables, and bring these along: of a base, and of joint velocities.
 
         Raises:
-            SensorConfigError: a base that is fixed, or without gravity; a noise that is missing, or of something else;
-                a wrong number of values.
+            SensorConfigError: a base that is fixed, placed by its joint, or without gravity; a noise that is missing,
+                or of something else; a wrong number of values.
         """
         if any(name == BASE or name.startswith(f"{BASE}:") for name in self.wanted):
             if self != Memory(of=BASE):
@@ -113,6 +113,12 @@ class Memory(ConfigPart):
             if not np.any(tree.gravity):
                 raise SensorConfigError(
                     f"robot '{tree.name}' has no gravity, and nothing else tells a base's attitude."
+                )
+            place = tree.X_tree[root]
+            if not (np.allclose(place.E, np.eye(3)) and np.allclose(place.r, 0)):
+                raise SensorConfigError(
+                    f"joint '{tree.joint_names[root]}' places the base of robot '{tree.name}' in the world, where its "
+                    "q begins. A base that is state begins at the world's origin: leave out the origin of that joint."
                 )
             yield BaseRates(root)
             yield gravity_size(root, tree.gravity)

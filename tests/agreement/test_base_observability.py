@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.model.joints import MOTION, Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.learned_exact import FieldStates, Persisting
@@ -32,7 +33,7 @@ def drawn(seed: int) -> tuple[KinematicTree, list[Reading]]:
     """A random robot with a free base and sensors on it."""
     rng, n = np.random.default_rng(seed), 2 + seed % 5
     tree = nd.tools.random_tree(n, seed, ["revolute", "prismatic"], chain=0.4)
-    tree = tree.replace(joints=(Free(), *tree.joints[1:]))
+    tree = tree.replace(joints=(Free(), *tree.joints[1:]), X_tree=(Transform.identity(), *tree.X_tree[1:]))
 
     def on(kinds: Collection[str], counts: Collection[int], offsets: float = 0.0) -> list[Reading]:
         links = rng.choice(n, size=min(int(rng.choice(list(counts))), n), replace=False)

@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import SensorConfigError
 from nori_dyn.measurements.floating_base import BASE, RATE, BaseRates
 from nori_dyn.model.kinematics import velocities
@@ -123,3 +124,12 @@ def test_what_is_refused(rows, memory, base, words):
 def test_a_robot_without_gravity_has_no_attitude():
     with pytest.raises(SensorConfigError, match="has no gravity, and nothing else tells"):
         nd.System(robot().replace(gravity=(0.0, 0.0, 0.0)), sensors())
+
+
+@pytest.mark.parametrize(("turn", "shift"), [(0.0, 0.1), (0.1, 0.0)])
+def test_a_base_begins_at_the_origin_of_the_world(turn, shift):
+    """What a reference writes into q is velocity and attitude in the axes of the world."""
+    tree = robot()
+    X = Transform(Rotation.from_rotvec([0.0, 0.0, turn]).as_matrix(), np.array([0.0, 0.0, shift]))
+    with pytest.raises(SensorConfigError, match=f"'{tree.joint_names[0]}' places the base of robot"):
+        nd.System(tree.replace(X_tree=(X, *tree.X_tree[1:])), sensors())
