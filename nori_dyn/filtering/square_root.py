@@ -180,7 +180,8 @@ class MotionModel:
 def update(before: SquareRootInformation, A: Floats, c: Floats, weights: Floats, n_s: int) -> Posterior:
     """Posterior of u after the sensors of a tick.
 
-    The rows [0 R | z ; sqrt(w) A | -sqrt(w) c] over [s | m] are made upper triangular.
+    The rows [0 R | z ; sqrt(w) A | -sqrt(w) c] over [s | m], those first whose first column is, are made upper
+    triangular: so large rows of what was known leave no rounding in columns of s.
 
     Args:
         before: what was known of the memory.
@@ -196,7 +197,8 @@ def update(before: SquareRootInformation, A: Floats, c: Floats, weights: Floats,
     # A reading that is missing may be nan.
     rows[len(before.R) :] = roots[:, None] * np.where(roots[:, None] > 0, np.column_stack([A, -c]), 0.0)
     with np.errstate(over="ignore"):
-        R, z, nis = triangular(rows)
+        first = np.where(rows[:, :n].any(axis=1), (rows[:, :n] != 0).argmax(axis=1), n)
+        R, z, nis = triangular(rows[np.argsort(first, kind="stable")])
         readings = rows[len(before.R) :, n]
         nis = nis if readings @ readings < LARGEST_SQUARE else np.nan
     pivots, known = np.abs(np.diag(R)), np.abs(np.diag(before.R))
