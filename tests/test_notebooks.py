@@ -1,5 +1,7 @@
 """The notebooks run from top to bottom, and are kept with what they print and draw: `make notebooks`."""
 
+import ast
+import importlib
 import json
 import re
 from pathlib import Path
@@ -81,6 +83,20 @@ def test_they_name_no_place_of_one_machine():
         for cell in cells(path):
             for text in ("".join(cell["source"]), *texts(cell.get("outputs", []))):
                 assert not PLACE.search(text), (path.stem, text)
+
+
+def test_what_they_name_of_the_package_is_there():
+    for path in NOTEBOOKS:
+        for node in ast.walk(ast.parse("\n".join("".join(cell["source"]) for cell in cells(path, "code")))):
+            match node:
+                case ast.ImportFrom(module=str(home), names=names) if home.startswith("nori_dyn"):
+                    named = [name.name for name in names]
+                case ast.Attribute(ast.Name("nd"), name):
+                    home, named = "nori_dyn", [name]
+                case _:
+                    continue
+            for name in named:
+                assert hasattr(importlib.import_module(home), name), (path.stem, home, name)
 
 
 @pytest.mark.long
