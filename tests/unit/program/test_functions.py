@@ -50,7 +50,8 @@ def test_inverse_and_forward_dynamics_are_those_of_the_textbook(name, backend):
     assert inverse.backend == forward.backend == backend
     assert_close(inverse(q, qd, qdd, fx), tau, RECURSION)
     found = forward(q, qd, tau, fx=fx)
-    assert_close(found, qdd, SOLVED)
+    is_ill = (name, backend) == ("mixed_12", "native")  # by its condition, 2e4, rounding is as large as the tolerance
+    assert_close(found, qdd, SOLVED if is_ill else RECURSION)
     assert_close(newton_euler(tree, q, qd, found, fx).tau, tau, RECURSION)
 
 
