@@ -25,6 +25,7 @@ from nori_dyn.report.recorded import (
     misfit,
     window_probabilities,
 )
+from nori_dyn.report.shows.trackers import IMPROBABLE, fit_of_readings
 from nori_dyn.report.skeleton import skeleton
 from nori_dyn.report.time_plots import BUDGET, EACH_BIN, Curve, Panel, Plots, Strip, is_constant
 from nori_dyn.system.variables import SPATIAL, kind_in_words
@@ -88,8 +89,8 @@ def _resolution(log: RecordedLog, plots: Plots) -> str:
 
 def _strips(log: RecordedLog, plots: Plots) -> Iterator[Strip]:
     if log.diagnosis is not None:
-        low = [(first, stop, p) for first, stop, p in window_probabilities(log.diagnosis) if p < LOW]
-        parts = [(first, stop, "alarm" if p < LOW**3 else "other") for first, stop, p in low]
+        low = [(first, stop, p) for first, stop, p in window_probabilities(log.diagnosis) if p < IMPROBABLE]
+        parts = [(first, stop, "alarm" if p < IMPROBABLE**3 else "other") for first, stop, p in low]
         windows = len(window_probabilities(log.diagnosis))
         yield plots.windowed("readings contradict", f"{len(low)} of {windows} windows", parts)
         for sensor, own in log.suspects.items():
@@ -283,12 +284,6 @@ def _readings(log: RecordedLog, names: Sequence[str]) -> PanelGroup:
 MOST_NAMED = 6
 """Most sensors that are named in a sentence."""
 
-NEARLY = 1.2
-"""Chi-square over its expectation up to which readings fit, however long the log: sigmas are a tenth too small."""
-
-LOW = 1e-3
-"""A probability below which readings do not fit together."""
-
 IMPLAUSIBLE = {
     "limits": "q is outside the joint limits",
     "clock": "time does not go on as it should",
@@ -351,14 +346,10 @@ def _fit_of_readings(log: RecordedLog) -> Verdict:
         sentence = (
             f"{log.unjudged} Chi-square is {number(ratio, 3)} times what it is of sound readings (p {number(p, 2)})."
         )
-        if p < LOW and ratio > NEARLY:
-            return Verdict("no", "The readings do not fit their sigmas and the model", (sentence, *odd))
-        heading = "The readings fit together"
-        if p < LOW and ratio > 1:
+        level, heading = fit_of_readings(log.consistency)
+        if level == "yes" and p < IMPROBABLE and ratio > 1:
             sentence += f" So long a log shows that sigmas are {100 * (ratio**0.5 - 1):.0f} % too small."
-        elif p < LOW:
-            heading = "The readings fit better than their sigmas say"
-        return Verdict("sometimes" if odd else "yes", heading, (sentence, *odd))
+        return Verdict("sometimes" if odd and level == "yes" else level, heading, (sentence, *odd))
     if log.diagnosis is None:
         return Verdict(plain, _estimated(log), (f"{log.unjudged} Nothing checks the readings.", *odd))
     spare = int(np.max(log.diagnosis.degrees_of_freedom))
@@ -378,7 +369,7 @@ def _fit_of_readings(log: RecordedLog) -> Verdict:
     if spare == 1:
         accused.append("With one redundant reading it shows that something is off, but not which reading it is.")
     windows = window_probabilities(log.diagnosis)
-    if min(p for _, _, p in windows) >= LOW / len(windows):
+    if min(p for _, _, p in windows) >= IMPROBABLE / len(windows):
         steady = (
             "No residual is larger than the sigmas allow, but they do not average out as noise does: an offset, or a "
             "model that is a little off. Standard deviations do not contain it."
@@ -415,10 +406,10 @@ def _fit(log: RecordedLog) -> Iterator[str]:
     ratio = ratio[np.isfinite(ratio)]
     if len(ratio):
         p = np.asarray(log.diagnosis.p_value)
-        bad = int(np.count_nonzero(p < LOW))
+        bad = int(np.count_nonzero(p < IMPROBABLE))
         yield (
             f"The residuals are {number(float(np.sqrt(np.median(ratio))), 2)} times as large as the sigmas say "
-            f"(median); in {bad:,} of {len(p):,} samples they contradict each other (p < {LOW:g})."
+            f"(median); in {bad:,} of {len(p):,} samples they contradict each other (p < {IMPROBABLE:g})."
         )
 
 

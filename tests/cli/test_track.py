@@ -48,6 +48,8 @@ def test_estimates_are_written_with_their_deviations(told, folder, command, monk
     own = [line for line in output.splitlines() if str(folder) not in line]
     assert all(len(line) <= 80 for line in own)
     assert "expected 1 if the noise model is right" in output
+    assert "The readings fit together." in output
+    assert "do not fit their sigmas" in told(*arguments(command, folder, "loud.npz", out="loud_estimates.npz"))
     assert "offset:tau:joint1" in output
     assert ("mean delay" in output) == (command == "filter")
     assert ("each from the readings up to it" if command == "filter" else "each from all readings") in output

@@ -25,6 +25,12 @@ MOST_DELAYS = 8
 MOST_GAPS = 4
 """Gaps that are shown."""
 
+NEARLY = 1.2
+"""Chi-square over its expectation up to which readings fit, however long the log: sigmas are a tenth too small."""
+
+IMPROBABLE = 1e-3
+"""A probability below which readings do not fit together."""
+
 
 def tracked_document(found: Tracked) -> Document:
     """The document of the estimate of a tick."""
@@ -80,6 +86,15 @@ def delays_document(found: Delays) -> Document:
     return Document((memory, outputs, Paragraph(words)), found.to_dict())
 
 
+def fit_of_readings(found: Consistency) -> tuple[str, str]:
+    """Whether readings over time fit the noise model: the level and the heading of a verdict."""
+    if found.p_value >= IMPROBABLE:
+        return "yes", "The readings fit together"
+    if found.ratio > NEARLY:
+        return "no", "The readings do not fit their sigmas and the model"
+    return "yes", "The readings fit together" if found.ratio > 1 else "The readings fit better than their sigmas say"
+
+
 def consistency_document(found: Consistency) -> Document:
     """The document of how well readings fit the noise model."""
     facts = (
@@ -88,7 +103,8 @@ def consistency_document(found: Consistency) -> Document:
         ("ratio", f"{number(found.ratio, 3)}, expected 1 if the noise model is right"),
         ("p-value", number(found.p_value, 2)),
     )
-    return Document((Facts(facts),))
+    words = (Paragraph(f"{fit_of_readings(found)[1]}."),) if found.degrees else ()
+    return Document((Facts(facts), *words))
 
 
 def history_document(found: History) -> Document:
@@ -144,7 +160,7 @@ def summary_document(found: Summary) -> Document:
     if found.unseen:
         names = listed(found.unseen, 4)
         words = [Paragraph(f"No reading observes {names}: its estimate is the prior.")]
-    parts = (Facts(tuple(facts)), *consistency_document(found.consistency).parts[-1:], table, *words, *_events(found))
+    parts = (Facts(tuple(facts)), *consistency_document(found.consistency).parts, table, *words, *_events(found))
     return Document(parts, found.to_dict())
 
 
