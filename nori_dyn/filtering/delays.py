@@ -109,7 +109,8 @@ def delays(tick: TickPrograms, q: Floats, dt: float) -> Delays:
         raise SingularSystemError(f"{listed(names, 4)} not determined at this configuration by the readings of a tick.")
     k, S = int(changes.sum()), solve_triangular(R[:n_s, :n_s], np.eye(n_s))
     B = np.vstack([-S @ R[:n_s, n_s:], np.eye(k)])
-    T = np.column_stack([np.zeros((k, n_s)), np.diag(motion.decay[changes])])
+    own = motion.decay[changes]
+    T = np.column_stack([np.zeros((k, n_s)), np.diag(own)])
     T[:n_v, n_s : n_s + n_v] += dt * motion.X_v
     T[:n_v, :n_s], T[:n_v, n_s + n_v :] = dt * motion.X_s, dt * motion.X_f[:, changes[n_v:]]
     by_s, walk = T[:, :n_s] @ S, motion.Q[changes]
@@ -117,7 +118,9 @@ def delays(tick: TickPrograms, q: Floats, dt: float) -> Delays:
     left = np.linalg.inv(np.eye(k) + steady_state(T @ B, by_s @ by_s.T + np.diag(walk), H).P @ H)
     missing, is_never = _sums(B @ left, T @ B @ left)
     seconds = np.full(n_v + n_f, np.inf)
-    seconds[changes] = np.where(is_never, np.inf, dt * np.diagonal(missing[n_s:]))
+    # A step is forgotten, not followed, where what is missing goes away no faster than what decays itself.
+    is_forgotten = (own < 1) & ((1 - own) * np.diagonal(missing[n_s:]) > 1 - DEPENDS)
+    seconds[changes] = np.where(is_never | is_forgotten, np.inf, dt * np.diagonal(missing[n_s:]))
     slopes = tick.slopes(q, np.zeros(tree.nv), np.zeros(system.ny))[:, kept]
     follows = slopes @ B
     steps = walk * follows  # of all steps as likely those that an output shows most

@@ -55,6 +55,14 @@ def test_what_is_seen_only_together_is_not_followed():
     assert np.isinf(found.outputs["offset"]).all()
 
 
+def test_what_decays_and_is_read_by_nothing_is_not_followed():
+    memory = {"push": {"of": "fx:link1", "walk": 0.5, "time_constant": 1000, "sigma": 1}}
+    plan = planned(remembering(TORQUES | {"sigma": 0.2}, ACCELERATIONS, memory=memory), ARM, ("fx:link1",))
+    found = nd.Tracker(plan, 0.01, backend="numpy").delays(np.array([0.4]))
+    followed = [axis for axis in ("mx", "my", "mz", "fx", "fy", "fz") if np.isfinite(found[f"fx:link1.{axis}"])]
+    assert followed == ["mz"]  # about the axis of the joint
+
+
 @pytest.mark.parametrize("joint", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_step_that_is_simulated(joint):
     """An observer of a push: what the estimate misses after a step, summed up, is the delay that is stated.
