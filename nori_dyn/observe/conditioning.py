@@ -261,9 +261,7 @@ class OutputDeviations:
         sums = [terms for output in outputs for terms in sums_of(system, output)]
         self._reduction, self._directions = reduction, as_rows(sums, system.shape[1])
         roots = np.zeros(system.shape[0])  # 1 / sigma, and 0 where a row holds exactly
-        for row in system.rows:
-            if not row.is_exact:
-                roots[row.slice] = np.sqrt(system.weights[list(row.weight_of_rows)])
+        roots[~system.exact_rows] = np.sqrt(system.weights[system.weight_of_rows])
         is_noisy = roots > 0
         is_noisy[reduction.split.measured] = False
         self.noisy = np.flatnonzero(is_noisy)

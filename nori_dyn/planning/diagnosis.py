@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.algebra.ranges import numbers, numbers_in, width
+from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import SingularSystemError, SystemShapeError
 from nori_dyn.system.builder import System
 from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes, over_sources
@@ -48,7 +48,7 @@ def check_shape(system: System) -> None:
         SystemShapeError: with the rows of each sensor, and advice.
     """
     n_rows, n_variables = system.shape
-    n_exact = sum(width(row.slice) for row in system.rows if row.is_exact)
+    n_exact = int(system.exact_rows.sum())
     if n_rows == n_variables or (system.is_weighted and n_exact <= n_variables <= n_rows):
         return
     if system.is_weighted and n_exact > n_variables:
@@ -94,11 +94,10 @@ def is_determined(system: System, seed: int) -> bool:
         return False
     if system.shape[1] > MAX_DENSE:
         return False
-    soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
     D = system.D(system.tree.random_configuration(seed))
-    at = over_sources(system, natural_sizes(system), D, free=soft)
+    at = over_sources(system, natural_sizes(system), D, free=system.noisy_rows)
     kept = at.M[~np.isin(at.rows, _rows_without_weight(system, system.weights))]
-    exact = at.M[np.isin(at.rows, numbers_in(row.slice for row in system.rows if row.is_exact))]
+    exact = at.M[system.exact_rows[at.rows]]
     for M in (kept, exact.T) if system.is_weighted else (kept,):
         values = la.svdvals(M) if M.size else np.ones(1)
         if M.shape[0] < M.shape[1] or values[-1] < BEYOND_DOUBT * values[0]:
@@ -204,11 +203,8 @@ class _NullSpace:
 
 def _rows_without_weight(system: System, weights: Floats) -> Indices:
     """The rows whose weight is 0."""
-    left_out = np.zeros(system.shape[0], dtype=bool)
-    for row in system.rows:
-        if not row.is_exact:
-            left_out[row.slice] = weights[list(row.weight_of_rows)] == 0
-    return np.flatnonzero(left_out)
+    left_out: Indices = np.flatnonzero(~system.exact_rows)[weights[system.weight_of_rows] == 0]
+    return left_out
 
 
 def _null_space(system: System, q: Floats, weights: Floats, dimension: int | None = None) -> _NullSpace:
@@ -217,7 +213,7 @@ def _null_space(system: System, q: Floats, weights: Floats, dimension: int | Non
     Its dimension is given, or follows from the singular values.
     """
     sizes, left_out = natural_sizes(system), _rows_without_weight(system, weights)
-    free = np.intersect1d(left_out, numbers_in(row.slice for row in system.rows if row.is_dynamic))
+    free = np.intersect1d(left_out, system.noisy_rows)
     at = over_sources(system, sizes, system.D(q), free=free)
     M = at.M[~np.isin(at.rows, left_out)]
     _, values, V = la.svd(M, full_matrices=M.shape[0] < M.shape[1])
@@ -233,10 +229,8 @@ def _null_space(system: System, q: Floats, weights: Floats, dimension: int | Non
 
 def _find_repeated(system: System, q: Floats) -> tuple[str, ...]:
     """The names of exact rows that depend on each other at a configuration q (nq,), if any do."""
-    exact = numbers_in(row.slice for row in system.rows if row.is_exact)
-    soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
-    at = over_sources(system, natural_sizes(system), system.D(q), free=soft)
-    kept = np.isin(at.rows, exact)
+    at = over_sources(system, natural_sizes(system), system.D(q), free=system.noisy_rows)
+    kept = system.exact_rows[at.rows]
     E = at.M[kept]
     U, values, _ = la.svd(E, full_matrices=E.shape[0] > E.shape[1])
     if not len(E) or np.sum(values > NULL_TOLERANCE * values.max(initial=0.0)) == len(E):

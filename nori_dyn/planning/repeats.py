@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.algebra.ranks import clear_rank, largest_clear
 from nori_dyn.errors import ModelError
 from nori_dyn.model.closure import gap_rate
@@ -105,9 +104,8 @@ def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
 
 def _null_space(system: System, q: Floats) -> Floats:
     """The vectors (n, k) that all rows take to zero at a configuration q (nq,), in natural units."""
-    soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
     sizes = natural_sizes(system)
-    at = over_sources(system, sizes, system.D(q), free=soft)
+    at = over_sources(system, sizes, system.D(q), free=system.noisy_rows)
     _, values, V = la.svd(at.M, full_matrices=True)
     rank = int(np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)))
     d = at.X @ V[rank:].T

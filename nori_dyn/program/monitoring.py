@@ -88,7 +88,7 @@ class MonitoredReadings:
             plan,
             readings,
             tuple(row.name for row in weighed for _ in row.equation.components),
-            np.array([k for row in weighed for k in row.weight_of_rows]),
+            system.weight_of_rows,
             system.shape[1] - (system.shape[0] - len(readings)),
             tuple(direction for output in plan.outputs for direction in sums_of(plan.system, output)),
         )

@@ -273,7 +273,6 @@ class Covariance:
     def __init__(self, system: System, directions: Floats) -> None:
         self._system, self._directions = system, directions
         self._sizes = natural_sizes(system)
-        self._exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
 
     def at(self, q: Floats, qd: Floats, y: Floats, weights: Floats) -> tuple[Judged, int]:
         """What is judged of a state, infinite deviations where nothing is determined; and how many readings it needs.
@@ -285,7 +284,7 @@ class Covariance:
             weights: 1 / sigma^2 of each weighed row; where it is 0, the row has no part in the estimate.
         """
         at = over_sources(self._system, self._sizes, self._system.D(q, qd, y), self._system.b(q, qd, y))
-        exact = self._exact[at.rows]
+        exact = self._system.exact_rows[at.rows]
         U, values, V, Z = _split(at.M[exact])
         start = -V @ (U.T @ at.m[exact] / values)
         A, off = at.M[~exact] @ Z, at.m[~exact] + at.M[~exact] @ start

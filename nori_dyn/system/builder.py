@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import checked, numeric, shaped
-from nori_dyn.algebra.ranges import width
+from nori_dyn.algebra.ranges import numbers_in, width
 from nori_dyn.algebra.spatial import spread, zeros
 from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
@@ -205,6 +205,21 @@ class System(Shown):
         low, high = self.ranges
         found: Booleans = (y <= low) | (y >= high)
         return found
+
+    @cached_property
+    def exact_rows(self) -> Booleans:
+        """Which rows of D hold exactly (rows,); others are weighed."""
+        return np.repeat([row.is_exact for row in self.rows], [width(row.slice) for row in self.rows])
+
+    @cached_property
+    def noisy_rows(self) -> Indices:
+        """The rows of D that are equations of motion with noise."""
+        return numbers_in(row.slice for row in self.rows if row.is_dynamic and not row.is_exact)
+
+    @cached_property
+    def weight_of_rows(self) -> Indices:
+        """For each row of D that is weighed the number of its weight."""
+        return np.array([k for row in self.rows if not row.is_exact for k in row.weight_of_rows], dtype=np.intp)
 
     @cached_property
     def weight_of_readings(self) -> Indices:

@@ -115,9 +115,8 @@ def _fits(each: Sequence[tuple[System, Floats]], q: Floats, qd: Floats) -> dict[
 def _least_squares(system: System, q: Floats, qd: Floats, y: Floats) -> list[_LeastSquares | None]:
     """The least squares of samples; None where they are singular, or have no rows to spare."""
     freedom = system.shape[0] - system.shape[1]
-    is_exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
-    order, n = np.argsort(is_exact, kind="stable"), int(np.sum(~is_exact))
-    variances = 1 / system.weights[[k for row in system.rows if not row.is_exact for k in row.weight_of_rows]]
+    order, n = np.argsort(system.exact_rows, kind="stable"), len(system.weight_of_rows)
+    variances = 1 / system.weights[system.weight_of_rows]
     found: list[_LeastSquares | None] = [None] * len(q)
     for k, (matrix, b) in enumerate(system.each(q, qd, y) if freedom > 0 and len(q) else ()):
         D = matrix.tocsr()[order]
