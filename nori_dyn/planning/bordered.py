@@ -8,19 +8,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from nori_dyn.algebra.counting import expression_cost
 from nori_dyn.algebra.derivatives import Direction, depends_on, partials
 from nori_dyn.algebra.expressions import Expr, Graph, Op, accumulate
-from nori_dyn.planning.elimination import Elimination, Pivot
+from nori_dyn.planning.elimination import Factors, Pivot
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.static_elimination import eliminated
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Indices
 
-T = TypeVar("T")
 Place: TypeAlias = tuple[int, int]
 Sum: TypeAlias = Mapping[int, float]
 """A sum of unknowns: their factors by column."""
@@ -114,7 +113,7 @@ class Bordered:
         return found
 
     def refined(
-        self, factors: BorderedFactors[Expr], outputs: Sequence[Sum], probe: Mapping[int, Expr]
+        self, factors: Factors[Expr], outputs: Sequence[Sum], probe: Mapping[int, Expr]
     ) -> tuple[list[Expr], list[Expr]]:
         """The derivative of each output along a direction, and the correction by a step of refinement.
 
@@ -236,52 +235,6 @@ class Rates:
     def of(self, x: Expr) -> Mapping[int, Expr]:
         """The rates of an expression by column; absent ones are zero."""
         return self._rates.get(x.index, {})
-
-
-class BorderedFactors(Generic[T]):
-    """L and U of K, and R after the elimination of K.
-
-    Attributes:
-        pivots: its steps.
-
-    Args:
-        work: the elimination of a bordered matrix, its first n columns done.
-        n: number of rows and columns of K.
-    """
-
-    def __init__(self, work: Elimination[T], n: int) -> None:
-        self._scalars, self._n = work.scalars, n
-        self.pivots = work.pivots
-        self._L = [[(i, l) for i, l in step.l.items() if i < n] for step in work.pivots]
-        self._U = [[(j, u) for j, u in step.u.items() if j < n] for step in work.pivots]
-
-    def along(self, k: int) -> tuple[dict[int, T], int]:
-        """Change dx along direction k by column, absent numbers zero: K dx + R_k = 0; and the number of updates."""
-        reduced = {step.row: step.u[self._n + k] for step in self.pivots if self._n + k in step.u}
-        return self._backward({row: self._scalars.negative(x) for row, x in reduced.items()})
-
-    def solve(self, right: Mapping[int, T]) -> dict[int, T]:
-        """The solution of K x = right by column, absent numbers zero, where no row was given another sign."""
-        scalars, reduced = self._scalars, dict(right)
-        for step, below in zip(self.pivots, self._L, strict=True):
-            value = reduced.get(step.row)
-            if value is not None and not scalars.is_zero(value):
-                for i, l in below:
-                    reduced[i] = scalars.minus_product(reduced.get(i, scalars.zero), l, value)
-        return self._backward(reduced)[0]
-
-    def _backward(self, reduced: Mapping[int, T]) -> tuple[dict[int, T], int]:
-        scalars, count = self._scalars, 0
-        x: dict[int, T] = {}
-        for step, after in zip(reversed(self.pivots), reversed(self._U), strict=True):
-            value = reduced.get(step.row, scalars.zero)
-            for j, u in after:
-                if j in x:
-                    count += 1
-                    value = scalars.minus_product(value, u, x[j])
-            if not scalars.is_zero(value):
-                x[step.column] = scalars.times(value, step.reciprocal)
-        return x, count
 
 
 def total(factors: Sum, x: Mapping[int, Expr], graph: Graph) -> Expr:

@@ -425,29 +425,11 @@ class Elimination(Generic[T]):
             {column_place[column]: value for column, value in pivot.u.items()},
         )
 
-    def solution(self) -> dict[int, T]:
-        """The solution d by column, once all is eliminated: backward substitution."""
-        return self._backward({pivot.row: pivot.rhs for pivot in self.pivots})
-
-    def solution_of(self, rhs: Mapping[int, T]) -> dict[int, T]:
-        """The solution d by column for another right-hand side, -b by row; absent ones are zero."""
-        scalars, reduced = self.scalars, dict(rhs)
-        for pivot in self.pivots:
-            value = reduced.get(pivot.row, scalars.zero)
-            if not scalars.is_zero(value):
-                for i, l in pivot.l.items():
-                    reduced[i] = scalars.minus_product(reduced.get(i, scalars.zero), l, value)
-        return self._backward(reduced)
-
-    def _backward(self, rhs: Mapping[int, T]) -> dict[int, T]:
-        scalars = self.scalars
-        d: dict[int, T] = {}
-        for pivot in reversed(self.pivots):
-            value = rhs.get(pivot.row, scalars.zero)
-            for j, u in pivot.u.items():
-                value = scalars.minus_product(value, u, d[j])
-            d[pivot.column] = scalars.times(value, pivot.reciprocal)
-        return d
+    def solution(self, rhs: Mapping[int, T] | None = None) -> dict[int, T]:
+        """The solution d by column, once all is eliminated; of another right-hand side, by row, where one is given."""
+        factors = Factors(self, self.n)
+        d = factors.backward({p.row: p.rhs for p in self.pivots})[0] if rhs is None else factors.solve(rhs)
+        return dict.fromkeys(range(self.n), self.scalars.zero) | d
 
     @property
     def smallest_pivot(self) -> float:
@@ -463,3 +445,50 @@ class Elimination(Generic[T]):
     def nonzeros(self) -> int:
         """Number of entries of L and U, the diagonal counted once."""
         return sum(1 + len(pivot.l) + len(pivot.u) for pivot in self.pivots)
+
+
+class Factors(Generic[T]):
+    """L and U of the first n rows and columns of a matrix.
+
+    Attributes:
+        n: see above.
+        pivots: the steps of the elimination.
+
+    Args:
+        work: the elimination, its first n columns done.
+        n: see above.
+    """
+
+    def __init__(self, work: Elimination[T], n: int) -> None:
+        self._scalars, self.n, self.pivots = work.scalars, n, work.pivots
+        self._L = [[(i, l) for i, l in step.l.items() if i < n] for step in work.pivots]
+        self._U = [[(j, u) for j, u in step.u.items() if j < n] for step in work.pivots]
+
+    def solve(self, right: Mapping[int, T]) -> dict[int, T]:
+        """The solution x by column of a right-hand side by row, absent numbers zero."""
+        scalars, reduced = self._scalars, dict(right)
+        for step, below in zip(self.pivots, self._L, strict=True):
+            value = reduced.get(step.row)
+            if value is not None and not scalars.is_zero(value):
+                for i, l in below:
+                    reduced[i] = scalars.minus_product(reduced.get(i, scalars.zero), l, value)
+        return self.backward(reduced)[0]
+
+    def backward(self, reduced: Mapping[int, T]) -> tuple[dict[int, T], int]:
+        """The solution of U x = L^-1 b, by row, absent numbers zero; and the number of updates."""
+        scalars, count = self._scalars, 0
+        x: dict[int, T] = {}
+        for step, after in zip(reversed(self.pivots), reversed(self._U), strict=True):
+            value = reduced.get(step.row, scalars.zero)
+            for j, u in after:
+                if j in x:
+                    count += 1
+                    value = scalars.minus_product(value, u, x[j])
+            if not scalars.is_zero(value):
+                x[step.column] = scalars.times(value, step.reciprocal)
+        return x, count
+
+    def along(self, k: int) -> tuple[dict[int, T], int]:
+        """The x with K x + r = 0, K being these rows and columns and r column n + k; and the number of updates."""
+        reduced = {step.row: step.u[self.n + k] for step in self.pivots if self.n + k in step.u}
+        return self.backward({row: self._scalars.negative(x) for row, x in reduced.items()})

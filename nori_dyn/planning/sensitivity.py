@@ -25,8 +25,8 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import Direction, Sparse
 from nori_dyn.algebra.expressions import Expr
-from nori_dyn.planning.bordered import APART, Bordered, BorderedFactors, Sum, total
-from nori_dyn.planning.elimination import FIELD, Elimination
+from nori_dyn.planning.bordered import APART, Bordered, Sum, total
+from nori_dyn.planning.elimination import FIELD, Elimination, Factors
 from nori_dyn.planning.orderings.greedy import Heap, Key
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.planner import EliminationPlan
@@ -91,7 +91,7 @@ def sensitivities(
     n, found = problem.n_core, {}
     for m, row in zip(chosen, work.rows[n:], strict=False):
         found.update({(m, column - n): value for column, value in row.items()})
-    factors = BorderedFactors(work, n)
+    factors = Factors(work, n)
     others = sorted(set(range(len(flat))) - set(chosen))
     if others:
         for k in range(len(directions)):
@@ -120,7 +120,7 @@ def _cheapest(problem: Bordered, outputs: Sequence[Sequence[Sum]]) -> tuple[list
         work = _ordered(problem, problem.bordered([flat[m] for m in chosen]))
         updates[chosen] = work.updates
         if len(chosen) < len(flat):
-            factors = BorderedFactors(work, problem.n_core)
+            factors = Factors(work, problem.n_core)
             updates[chosen] += sum(factors.along(k)[1] for k in range(n))
     rows = min(updates, key=lambda chosen: updates[chosen])
     bordered = problem.bordered([flat[m] for m in rows])

@@ -22,7 +22,8 @@ import scipy.sparse.linalg as spla
 from nori_dyn.algebra.derivatives import Sparse
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.planning.bordered import APART, Bordered, BorderedFactors, Sum
+from nori_dyn.planning.bordered import APART, Bordered, Sum
+from nori_dyn.planning.elimination import Factors
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import LIGHTEST, SIZE_STATES, natural_scaling, natural_sizes, sample_inputs
 from nori_dyn.typing import Floats
@@ -42,7 +43,7 @@ LEAST = 1e-100
 
 def squared_error(
     problem: Bordered,
-    factors: BorderedFactors[Expr],
+    factors: Factors[Expr],
     outputs: Sequence[Sum],
     derivatives: Sparse,
     places: Mapping[str, slice],

@@ -188,7 +188,7 @@ def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: Sequence[Exp
         force = reading.weight * reading.at(rough)
         for column, entry in reading.entries.items():
             accumulate(left, column, entry * force)
-    return work.solution_of({row: -value for row, value in left.items()})
+    return work.solution({row: -value for row, value in left.items()})
 
 
 def _inexact_rows(work: Elimination[Expr], symbolic: SymbolicSystem) -> set[int]:
