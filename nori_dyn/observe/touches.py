@@ -14,9 +14,8 @@ Source: own derivation (tests/unit/observe/test_touches.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache
 
 from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranges import numbers
@@ -24,7 +23,7 @@ from nori_dyn.errors import PlanError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.exact import exact_system
-from nori_dyn.observe.field import FieldVector, Span, field_rows
+from nori_dyn.observe.field import Span, field_rows
 from nori_dyn.observe.generic import ENTRY_DEGREE
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import TOUCH
@@ -120,44 +119,22 @@ def touch_observability(tree: KinematicTree, sensors: SensorSet, seed: int = 0) 
     known |= {k for key in rates for k in numbers(system.column(key.kind, key.body))}
     touched = [contact.name for contact in made.contacts if contact.is_touch]
     places = {name: {*numbers(system.column("fx", tree.frame(name).link))} for name in touched}
-    ranks = TouchRanks(tuple(rows.values()), known, places)
+    others = {column for row in rows.values() for column in row} - known - set().union(*places.values())
+
+    @cache
+    def dimension(links: frozenset[str]) -> int:
+        """The dimension of what touches on some links, at once, and all else that is not known, change."""
+        columns = others.union(*(places[name] for name in links))
+        return Span.of({k: value for k, value in row.items() if k in columns} for row in rows.values()).dimension
+
+    def rank(*links: str) -> int:
+        """The dimension of what touches on some links, at once, change."""
+        return dimension(frozenset(links)) - dimension(frozenset())
+
     found = []
     for name in places:
-        like = [other for other in places if other != name and ranks.of(name, other) == ranks.of(other)]
-        same = [other for other in like if ranks.of(other) == ranks.of(name)]
-        found.append(TouchedLink(name, ranks.of(name), tuple(like), tuple(same)))
-    error = len(ranks.taken) * system.shape[1] * ENTRY_DEGREE / PRIME
+        like = [other for other in places if other != name and rank(name, other) == rank(other)]
+        same = [other for other in like if rank(other) == rank(name)]
+        found.append(TouchedLink(name, rank(name), tuple(like), tuple(same)))
+    error = dimension.cache_info().currsize * system.shape[1] * ENTRY_DEGREE / PRIME
     return TouchObservability(tree.name, sensors.name, tuple(found), error)
-
-
-@dataclass(frozen=True, eq=False)
-class TouchRanks:
-    """Dimensions of what touches change of the readings.
-
-    Attributes:
-        rows: the measured rows over the sources, at a point of the field.
-        known: columns of what is known.
-        places: by the name of each link, the columns of the external wrench on it.
-        taken: dimensions, by the links of each.
-    """
-
-    rows: Sequence[FieldVector]
-    known: Set[int]
-    places: Mapping[str, Set[int]]
-    taken: dict[frozenset[str], int] = field(default_factory=dict)
-
-    @cached_property
-    def _rest(self) -> set[int]:
-        """Columns of what else is not known."""
-        return {column for row in self.rows for column in row} - self.known - set().union(*self.places.values())
-
-    def of(self, *links: str) -> int:
-        """The dimension of what touches on some links, at once, change."""
-        return self._rank(frozenset(links)) - self._rank(frozenset())
-
-    def _rank(self, links: frozenset[str]) -> int:
-        if links not in self.taken:
-            columns = self._rest.union(*(self.places[name] for name in links))
-            restricted = ({k: value for k, value in row.items() if k in columns} for row in self.rows)
-            self.taken[links] = Span.of(restricted).dimension
-        return self.taken[links]
