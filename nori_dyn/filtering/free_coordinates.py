@@ -30,9 +30,8 @@ from nori_dyn.algebra.derivatives import directional, replaced
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import NoriWarning, PlanError
+from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.model.kinematics import Kinematics
-from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.identity import code_identity
 from nori_dyn.planning.orders import looked_up
 from nori_dyn.planning.planner import EliminationPlan, Request, make_plan
@@ -41,12 +40,12 @@ from nori_dyn.program.guards import pivot_guards
 from nori_dyn.program.sparse import Places, SparseFunction, sparse_function
 from nori_dyn.program.tracing import Traced, Untraced
 from nori_dyn.system.builder import System
-from nori_dyn.system.equation import Equation, WithUnknowns
+from nori_dyn.system.equation import Equation, SensorsOfRows, WithUnknowns
 from nori_dyn.system.limbs import correspondence
 from nori_dyn.system.memory import Remembered
-from nori_dyn.system.rows import RowBlock, SensorRow
+from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.sources import NULL_TOLERANCE, SourceSplit, natural_sizes, over_sources
-from nori_dyn.system.variables import Unknown, Variable, VariableKey
+from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.tables import listed
 from nori_dyn.typing import Array, Floats, Indices
 
@@ -71,56 +70,14 @@ SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
-class FreeReading:
+class FreeReading(VariableReading):
     """The rows that read some numbers of a variable, d_k - u = 0.
 
     Attributes:
-        variable: the variable.
-        places: which of its numbers.
         unknowns: the variable again where no other row brings it along, see `WithUnknowns`.
     """
 
-    variable: Variable
-    places: tuple[int, ...]
-    unknowns: tuple[Unknown, ...]
-
-    name = property(lambda self: f"{FREE}:{self.variable.name}")
-    source = property(lambda self: "docs/design.md, 4.12")
-    group = property(lambda self: FREE)
-    is_measured = property(lambda self: True)
-    sigma = property(lambda self: None)
-
-    @property
-    def components(self) -> tuple[str, ...]:
-        """The name of each row."""
-        return tuple(self.variable.components[k] for k in self.places)
-
-    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        return {self.variable.key: np.eye(len(self.variable.components))[list(self.places)]}
-
-    def bias(self, at: Kinematics, y: Array) -> Array:
-        return -y
-
-
-@dataclass(frozen=True, slots=True)
-class FreeSensors:
-    """The sensors of a system that hold exactly, and readings of what these leave free.
-
-    Attributes:
-        name: the name of the set.
-        exact: the equations that hold exactly.
-        free: the readings.
-        fingerprint: a hash of all that the equations depend on beside the tree.
-    """
-
-    name: str
-    exact: tuple[Equation, ...]
-    free: tuple[FreeReading, ...]
-    fingerprint: str
-
-    def equations(self, tree: KinematicTree) -> Sequence[Equation]:
-        """The rows."""
-        return (*self.exact, *self.free)
+    unknowns: tuple[Unknown, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +127,7 @@ class FreeCoordinates:
     @cached_property
     def exact_readings(self) -> Indices:
         """Which numbers of y the exact rows read, in the order in which the plan's system reads them."""
-        rows = (row for row in self.system.rows if isinstance(row.key, SensorRow) and row.is_exact)
+        rows = (row for row in self.system.rows if row.is_sensor and row.is_exact)
         return np.array([k for row in rows for k in numbers(row.y)], dtype=np.intp)
 
     @cached_property
@@ -261,13 +218,12 @@ def _found(plan: Asked, like: FreeCoordinates | None) -> FreeCoordinates:
     system = plan.system
     weighed, columns, kept = free_columns(system, like)
     n_v = sum(len(one.variable.components) for one in system.memory if one.rate is not None)
-    exact = tuple(row.equation for row in system.rows if isinstance(row.key, SensorRow) and row.is_exact)
+    exact = tuple(row.equation for row in system.rows if row.is_sensor and row.is_exact)
     readings = tuple(_readings(system, columns, exact))
-    code, read = code_identity(("filtering",)), [(r.variable.name, r.places) for r in readings]
+    code, read = code_identity(("filtering",)), [(row.name, row.components) for row in readings]
     key = f"{code} {system.fingerprint} {read}"
-    sensors = FreeSensors(
-        f"{system.sensors.name}, what persists given", exact, readings, hashlib.sha256(key.encode()).hexdigest()
-    )
+    name, fingerprint = f"{system.sensors.name}, what persists given", hashlib.sha256(key.encode()).hexdigest()
+    sensors = SensorsOfRows(name, fingerprint, (*exact, *readings))
     open_system = system.replace(sensors=sensors)
     outputs = [output.name for output in plan.outputs]
     settings: dict[str, Any] = {"seed": plan.seed, "like": None if like is None else like.plan}
@@ -309,11 +265,27 @@ def free_columns(system: System, like: FreeCoordinates | None = None) -> tuple[t
 
 def _others(system: System, kept: Indices, like: FreeCoordinates | None) -> Indices:
     """The columns of sources that are free and do not persist: what exact rows tell is left out."""
+    if (found := _UNTOLD.get(system)) is None:
+        found = _UNTOLD[system] = _untold(system, kept)
+    told, chosen = found
+    images = None if like is None else _images(like, system)
+    if images is not None and len(images) == len(chosen):
+        by_others = np.array([column for place, column in told.items() if place not in images]).T
+        if by_others.shape == (len(told) - len(chosen),) * 2 and np.linalg.cond(by_others) * NULL_TOLERANCE < 1.0:
+            return images
+    return chosen
+
+
+_UNTOLD: WeakKeyDictionary[System, tuple[dict[int, Floats], Indices]] = WeakKeyDictionary()
+"""Of each system that is alive what `_untold` found."""
+
+
+def _untold(system: System, kept: Indices) -> tuple[dict[int, Floats], Indices]:
+    """What exact rows say of each source that does not persist, by its column, and the sources that they tell worst."""
     split, sizes = SourceSplit.of(system), natural_sizes(system)
     q = system.tree.random_configurations(1, np.random.default_rng(SEED))[0]
     at = over_sources(system, sizes, system.D(q))
-    is_exact = np.concatenate([np.full(len(numbers(row.slice)), row.is_exact) for row in system.rows])
-    E = at.M[is_exact[at.rows]]
+    E = at.M[system.exact_rows[at.rows]]
     lost = np.setdiff1d(kept, split.sources)
     candidates = np.flatnonzero(~np.isin(split.sources, kept))
     accelerations = [k for v in system.variables if v.kind == "qdd" for k in numbers(v.slice)]
@@ -331,13 +303,8 @@ def _others(system: System, kept: Indices, like: FreeCoordinates | None) -> Indi
             f"exact rows of sensors '{system.sensors.name}' tell what persists ({listed(names)}) by themselves, or say "
             "the same twice. Give a `sigma` to sensors that read it, or take it out of the memory."
         )
-    chosen = split.sources[candidates[np.sort(order[rank:])]]
-    images = None if like is None else _images(like, system)
-    if images is not None and len(images) == len(chosen):
-        told = E[:, candidates[~np.isin(split.sources[candidates], images)]]
-        if told.shape == (rank, rank) and np.linalg.cond(told) * NULL_TOLERANCE < 1.0:
-            return images
-    return np.asarray(chosen)
+    said = dict(zip(split.sources[candidates].tolist(), E[:, candidates].T, strict=True))
+    return said, split.sources[candidates[np.sort(order[rank:])]]
 
 
 def _images(like: FreeCoordinates, system: System) -> Indices | None:
@@ -367,7 +334,7 @@ def _readings(system: System, columns: Indices, exact: Sequence[Equation]) -> li
     by_sensors = {
         u.key: u
         for row in system.rows
-        if isinstance(row.key, SensorRow) and isinstance(row.equation, WithUnknowns)
+        if row.is_sensor and isinstance(row.equation, WithUnknowns)
         for u in row.equation.unknowns
     }
     variables = {k: v for v in system.variables for k in numbers(v.slice)}
@@ -379,7 +346,9 @@ def _readings(system: System, columns: Indices, exact: Sequence[Equation]) -> li
     for key, own in places.items():
         v = variables[system.column(key.kind, key.body, key.component).start]
         more = (by_sensors[v.key],) if v.key in by_sensors and v.key not in brought else ()
-        found.append(FreeReading(v, tuple(own), tuple(more)))
+        names, matrix = tuple(v.components[k] for k in own), np.eye(len(v.components))[own]
+        about = f"{FREE}:{v.name}", "docs/design.md, 4.12", FREE, names
+        found.append(FreeReading(*about, key, matrix, None, None, unknowns=more))
     return found
 
 

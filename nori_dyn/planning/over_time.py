@@ -8,38 +8,17 @@ Source: docs/design.md, 4.12.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nori_dyn.errors import PlanError
 from nori_dyn.measurements.memory import beginnings
-from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from nori_dyn.system.equation import Equation, WithUnknowns
+from nori_dyn.system.equation import SensorsOfRows, WithUnknowns
 from nori_dyn.system.memory import Remembered
 from nori_dyn.tables import listed
 
 SHOWN = 6
 """Names in a message, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class SensorsOverTime:
-    """The sensors of a system, and rows that read its state.
-
-    Attributes:
-        name: the name of the set.
-        fingerprint: that of the set.
-        rows: all rows.
-    """
-
-    name: str
-    fingerprint: str
-    rows: tuple[Equation, ...]
-
-    def equations(self, tree: KinematicTree) -> Sequence[Equation]:
-        """The rows."""
-        return self.rows
 
 
 def without_prior(system: System) -> tuple[Remembered, ...]:
@@ -53,7 +32,7 @@ def over_time(system: System) -> System:
     """A system whose whole state is read, by rows with a sigma."""
     own = tuple(row.equation for row in system.rows if row.is_sensor)
     read = [replace(one, sigma=(1.0,) * len(one.variable.components)) for one in without_prior(system)]
-    sensors = SensorsOverTime(system.sensors.name, system.sensors.fingerprint, (*own, *beginnings(read)))
+    sensors = SensorsOfRows(system.sensors.name, system.sensors.fingerprint, (*own, *beginnings(read)))
     return system.replace(sensors=sensors)
 
 

@@ -177,6 +177,25 @@ class Sensors(Protocol):
         """The measurement rows on a tree; every name is checked here."""
 
 
+@dataclass(frozen=True, slots=True)
+class SensorsOfRows:
+    """Rows on a robot as a set of sensors, which fits no other.
+
+    Attributes:
+        name: the name of the set.
+        fingerprint: a hash of all that the rows depend on beside the tree.
+        rows: the rows.
+    """
+
+    name: str
+    fingerprint: str
+    rows: tuple[Equation, ...]
+
+    def equations(self, tree: KinematicTree) -> Sequence[Equation]:
+        """The rows."""
+        return self.rows
+
+
 @runtime_checkable
 class NoisyDynamics(Protocol):
     """Optional part of a set of sensors: standard deviations of the equations of motion."""
