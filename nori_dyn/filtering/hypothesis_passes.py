@@ -14,7 +14,7 @@ from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import Alike, Instants
 from nori_dyn.filtering.markov import looked_back_over
-from nori_dyn.filtering.passes import ForwardPass, Later, OfStates
+from nori_dyn.filtering.passes import NumpyPass, OfStates
 from nori_dyn.filtering.smoother import Beginning, Passed, Passes, Stretch, Stretches
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, cause_of
@@ -65,7 +65,7 @@ class RecognisedStretches:
         return replace(history, contacts=replace(self._recognised, probabilities=self._recognised.probabilities[part]))
 
 
-class HypothesisPass(ForwardPass):
+class HypothesisPass(NumpyPass):
     """A pass forward through ticks in which contact states are judged.
 
     Attributes:
@@ -90,10 +90,8 @@ class HypothesisPass(ForwardPass):
         usual: float,
         track: ReferenceTrack | None,
     ) -> None:
-        super().__init__(instants, stretch.steps[1:], usual)
-        self._run = steps
+        self._run, after = steps, list[Posterior]()
         self.probabilities = np.zeros((len(states), len(steps.model.states)))
-        self._after: list[Posterior] = []
         self.points = None if steps.surfaces is None else np.full((len(states), 4), np.nan)
         for k, state in enumerate(states):
             steps.hypothesis_step.state[:] = state
@@ -101,21 +99,11 @@ class HypothesisPass(ForwardPass):
                 raise SingularSystemError(f"tick {stretch.first + k}: {cause_of(NOT_FINITE, ())}. Leave it out.")
             if track is not None:
                 track.take(k)
-            after = steps.posterior()
-            self._after.append(after)
+            after.append(steps.posterior())
             self.probabilities[k] = steps.probabilities
             if self.points is not None and steps.surfaces is not None and steps.surfaces.point is not None:
                 self.points[k] = steps.surfaces.point
-            self.nis[k], self.degrees[k], self.log_likelihood[k] = after.nis, after.degrees, after.log_likelihood
-
-    def after(self, tick: int) -> Posterior:
-        return self._after[tick]
-
-    def filtered(self) -> OfStates:
-        return {0: (np.array([one.u for one in self._after]), np.array([one.covariance() for one in self._after]))}
-
-    def smoothed(self, later: Later | None) -> OfStates:
-        raise NotImplementedError
+        super().__init__(instants, stretch.steps[1:], usual, after)
 
     def predicted(self, dt: float) -> SquareRootInformation:
         return self._run.predicted(dt)

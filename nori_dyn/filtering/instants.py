@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +16,7 @@ from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.plans_as_needed import PlansAsNeeded
-from nori_dyn.program.compiled import Watch, unwatched
+from nori_dyn.program.compiled import Watch, on_all_cores, unwatched
 from nori_dyn.program.track_source import LARGEST_SQUARE
 from nori_dyn.solve.contact_numbers import PlannedStates
 from nori_dyn.system.builder import Weights
@@ -143,8 +141,10 @@ class Instants:
     def __getitem__(self, k: int) -> Instant:
         return self.alike[int(self.numbers[k])][int(self.places[k])]
 
-    def __iter__(self) -> Iterator[Instant]:
-        return (self[k] for k in range(len(self)))
+    def changed(self, k: int, before: SquareRootInformation) -> SquareRootInformation:
+        """Prior of one of them along the axes that it has."""
+        change = self.changes.get(k)
+        return before if change is None else change.prior(before)
 
 
 class ContactPrograms:
@@ -206,11 +206,9 @@ class ContactPrograms:
         numbers = range(len(self._asked))
         if missing := [number for number in numbers if number not in self._made]:
             coordinates = [*map(self._coordinates, missing)]  # one after the other: some are planned like others
-            with self._watch(f"preparing {self._name}") as stage, ThreadPoolExecutor(os.cpu_count()) as pool:
-                made = pool.map(lambda of: TickPrograms(of, self._backend), coordinates)
-                for k, number in enumerate(missing):
-                    stage(f"compiling {number + 1} of {len(numbers)}", k / len(missing))
-                    self._made[number] = next(made)
+            progress = f"preparing {self._name}", self._watch, len(self._made), len(numbers)
+            made = on_all_cores(lambda of: TickPrograms(of, self._backend), coordinates, *progress)
+            self._made.update(zip(missing, made, strict=True))
         return tuple(map(self.of, numbers))
 
     def on(self, backend: str) -> ContactPrograms:

@@ -77,11 +77,6 @@ class ForwardPass(ABC):
         last = len(self.instants) - 1
         return self.instants[last].predict(self.after(last), dt, self._is_gap(dt))
 
-    def _changed(self, tick: int, before: SquareRootInformation) -> SquareRootInformation:
-        """Prior of a tick along the axes that it has."""
-        change = self.instants.changes.get(tick)
-        return before if change is None else change.prior(before)
-
     def _changed_back(self, tick: int, known: Known) -> Known:
         """What is known of the memory at a tick, along the axes of the tick before."""
         change = self.instants.changes.get(tick)
@@ -109,16 +104,20 @@ class ForwardPass(ABC):
 
 
 class NumpyPass(ForwardPass):
-    """A pass through NumPy, tick by tick."""
+    """A pass through NumPy, tick by tick.
 
-    def __init__(self, instants: Instants, steps: Floats, usual: float, before: SquareRootInformation) -> None:
+    Args:
+        instants: the ticks.
+        steps: the time from each to the next (N - 1,) [s].
+        usual: the usual one [s].
+        after: the posterior of each tick.
+    """
+
+    def __init__(self, instants: Instants, steps: Floats, usual: float, after: Sequence[Posterior]) -> None:
         super().__init__(instants, steps, usual)
-        self._after = [instants[0].update(self._changed(0, before))]
-        for tick, ((one, following), dt) in enumerate(zip(pairwise(instants), steps.tolist(), strict=True), 1):
-            prior = self._changed(tick, one.predict(self._after[-1], dt, self._is_gap(dt)))
-            self._after.append(following.update(prior))
+        self._after = after
         for name in ("nis", "log_likelihood", "degrees"):
-            getattr(self, name)[:] = [getattr(after, name) for after in self._after]
+            getattr(self, name)[:] = [getattr(one, name) for one in after]
 
     def after(self, tick: int) -> Posterior:
         return self._after[tick]
@@ -169,7 +168,7 @@ class NativePass(ForwardPass):
         self._runs: list[NativeRun] = []
         for start, stop in self._spans:
             if start in instants.changes:
-                prior = self._changed(start, SquareRootInformation(*known))
+                prior = instants.changed(start, SquareRootInformation(*known))
                 known[0][:], known[1][:] = prior.R, prior.z
             number, first = int(instants.numbers[start]), int(instants.places[start])
             alike, own = instants.alike[number], slice(first, first + stop - start)
@@ -245,5 +244,11 @@ def passed(instants: Instants, steps: Floats, usual: float, before: SquareRootIn
     found = {number: alike.tick.runs for number, alike in instants.alike.items()}
     runs = {number: one for number, one in found.items() if one is not None}
     if len(runs) < len(found):
-        return NumpyPass(instants, steps, usual, before)
+        one = instants[0]
+        after = [one.update(instants.changed(0, before))]
+        for tick, dt in enumerate(steps.tolist(), 1):
+            prior = one.predict(after[-1], dt, dt > GAP * usual)
+            one = instants[tick]
+            after.append(one.update(instants.changed(tick, prior)))
+        return NumpyPass(instants, steps, usual, after)
     return NativePass(instants, steps, usual, before, keeps, runs)

@@ -5,10 +5,8 @@ They work on arrays that stay where they are. The prior is in arrays that the st
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,6 +19,7 @@ from nori_dyn.filtering.base_reference import AxesTurn, BaseReference, Bridge
 from nori_dyn.filtering.instants import GAP, ContactPrograms, undetermined
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation, estimate, forgotten, predict, update
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
+from nori_dyn.program.compiled import on_all_cores
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.native_track import NOTHING, NativeTick
 from nori_dyn.program.status import Status
@@ -483,9 +482,7 @@ class ContactSteps(Steps):
             return NativeStep(tick, shared, longest, keeps, own) if self.is_native else NumpyStep(tick, shared, longest)
 
         of_first, *others = programs.each
-        self.each = [step_of(of_first)]  # what all share is made once
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # the compiler runs for several at a time
-            self.each += pool.map(step_of, others)
+        self.each = [step_of(of_first), *on_all_cores(step_of, others)]  # what all share is made once
         self.now: Step = self.each[0]
         self.tick, self.totals = self.now.tick, shared.totals
         self.measurement_names, self.weight_names = every.measurement_names, every.weight_names

@@ -5,13 +5,15 @@ Source: docs/design.md, 4.8 and 5.2.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from itertools import accumulate
 from math import nan, prod
 from types import SimpleNamespace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy import empty, ndarray
@@ -27,6 +29,9 @@ from nori_dyn.program.remade import Remade
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Booleans, Floats
 
+T = TypeVar("T")
+Made = TypeVar("Made")
+
 Order: TypeAlias = Literal["C", "F"]
 
 Watch: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
@@ -37,6 +42,31 @@ Watch: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
 def unwatched(title: str) -> Iterator[Progress]:
     """Show nothing."""
     yield lambda stage, done=None: None
+
+
+def on_all_cores(
+    make: Callable[[T], Made],
+    of: Sequence[T],
+    title: str = "",
+    watch: Watch = unwatched,
+    before: int = 0,
+    of_all: int = 0,
+) -> Iterator[Made]:
+    """Yield what is made of each of some things, in their order: the compiler runs for several at a time.
+
+    Args:
+        make: makes it.
+        of: the things.
+        title: what it is for.
+        watch: shows how far it is.
+        before: how many were made before.
+        of_all: how many there are in all.
+    """
+    with watch(title) as stage, ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(make, of)
+        for k in range(len(of)):
+            stage(f"compiling {before + k + 1} of {of_all}", k / len(of))
+            yield next(found)
 
 
 class Arrays(SimpleNamespace):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Thread
 from typing import Any
@@ -17,7 +15,7 @@ from nori_dyn.errors import InputError, SingularSystemError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.plans_as_needed import PlansAsNeeded
-from nori_dyn.program.compiled import Watch, unwatched
+from nori_dyn.program.compiled import Watch, on_all_cores, unwatched
 from nori_dyn.program.remade import Remade
 from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll, PlannedStates
@@ -164,19 +162,15 @@ class SwitchingSolver(Remade, Shown):
         asked = range(len(self.states)) if states is None else map(self._planned.number_of, states)
         numbers = list(dict.fromkeys(asked))
         self._need(numbers)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(Solver.prepare, (self._solvers[number] for number in numbers)))
+        list(on_all_cores(Solver.prepare, [self._solvers[number] for number in numbers]))
 
     def _need(self, numbers: Iterable[int]) -> None:
         """Make the solvers of some states, on all cores."""
-        numbers = [number for number in numbers if number not in self._solvers]
-        if not numbers:
-            return
-        with self._watch(f"preparing {self._tree.name}") as stage, ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = pool.map(lambda number: self._make(self._plans[self.states[number]]), numbers)
-            for k, number in enumerate(numbers):
-                stage(f"compiling {len(self._solvers) + 1} of {len(self.states)}", k / len(numbers))
-                solver = self._solvers[number] = next(made)
+        if missing := [number for number in numbers if number not in self._solvers]:
+            progress = f"preparing {self._tree.name}", self._watch, len(self._solvers), len(self.states)
+            made = on_all_cores(lambda number: self._make(self._plans[self.states[number]]), missing, *progress)
+            for number, solver in zip(missing, made, strict=True):
+                self._solvers[number] = solver
                 self._ticks[number] = _ticker(solver, self._inputs, self._values, self._all.input_indices(number))
 
     def _go_to(self, number: int) -> None:
