@@ -12,7 +12,7 @@ import typer
 
 import nori_dyn as nd
 from nori_dyn.cli.common import named_contacts, refuse_given
-from nori_dyn.cli.options import Gravity, Model, vector
+from nori_dyn.cli.options import Components, Gravity, Model, components_named, vector
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.presets import Preset
@@ -31,6 +31,9 @@ class EstimatorOptions:
             name; or the file of a preset, a URDF or an MJCF. A log, or a stream, is tied to it; what is doubtful about
             a log is asked.
         model: A model of your own, in place of that of the preset: a URDF or MJCF file.
+        components: With --robot, motors and friction of a YAML file in place of those of the preset; 'own' for those of
+            the model's file alone, 'none' for bare rigid bodies. Without it, what `identify` wrote into the model goes
+            before what the preset says.
         gravity: With --robot, gravity in the axes of the base [m/s^2]: 9.81,0,0 of a robot on a wall.
         what: With --robot, what to estimate, with commas: contacts,torques. The preset's first if not.
         alarms: Watch for collisions, with so many false alarms an hour: by sensors with memory, without contacts.
@@ -42,6 +45,7 @@ class EstimatorOptions:
     plan: Path | None = None
     robot: Annotated[str | None, typer.Option(metavar="ROBOT")] = None
     model: Model = None
+    components: Components = None
     gravity: Gravity = None
     what: str | None = None
     alarms: Annotated[float | None, typer.Option(metavar="N")] = None
@@ -57,7 +61,7 @@ class EstimatorOptions:
         if (self.plan is None) == (self.named is None):
             raise typer.BadParameter("name a plan, or a robot: --robot.", param_hint="--plan")
         if self.named is None:
-            refuse_given(ctx, ("what", "yes", "gravity"), "needs --robot.")
+            refuse_given(ctx, ("what", "yes", "gravity", "components"), "needs --robot.")
 
     @property
     def named(self) -> str | None:
@@ -68,7 +72,8 @@ class EstimatorOptions:
     def preset(self) -> Preset | None:
         """The preset; None of a plan."""
         gravity = None if self.gravity is None else vector(self.gravity)
-        return None if self.named is None else nd.preset(self.named, self.model, gravity)
+        own = components_named(self.components)
+        return None if self.named is None else nd.preset(self.named, self.model, gravity, own)
 
     @cached_property
     def _known(self) -> tuple[nd.Hypotheses | None, Alarms | None, int]:

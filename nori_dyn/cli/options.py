@@ -53,6 +53,8 @@ Inertias = Literal["as_given", "nearest", "refuse"]
 
 Gravity = Annotated[str | None, typer.Option(metavar="X,Y,Z")]
 
+Components = Annotated[str | None, typer.Option(metavar="FILE|own|none")]
+
 
 def vector(text: str) -> tuple[float, float, float]:
     """Three numbers with commas between them.
@@ -65,6 +67,11 @@ def vector(text: str) -> tuple[float, float, float]:
     except ValueError:
         raise typer.BadParameter(f"'{text}' is not three numbers, such as 9.81,0,0.", param_hint="--gravity") from None
     return x, y, z
+
+
+def components_named(text: str | None) -> bool | str | None:
+    """Components by their option, as for `load_robot`."""
+    return text == "own" if text in ("own", "none") else text
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class RobotOptions:
     base: Base = "fixed"
     lock: Annotated[list[str] | None, typer.Option(metavar="JOINT")] = None
     keep: Annotated[list[str] | None, typer.Option(metavar="JOINT")] = None
-    components: Annotated[str | None, typer.Option(metavar="FILE|own|none")] = None
+    components: Components = None
     gravity: Gravity = None
     inertias: Inertias = "as_given"
 
@@ -104,8 +111,8 @@ class RobotOptions:
             found["gravity"] = vector(self.gravity)
         if self.keep == ["sensors"]:
             found["kept"] = "sensors"
-        if self.components in ("own", "none"):
-            found["components"] = self.components == "own"
+        if self.components is not None:
+            found["components"] = components_named(self.components)
         return found
 
     def load(self, robot: str) -> nd.KinematicTree:

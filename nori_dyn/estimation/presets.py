@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +21,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from nori_dyn.algebra.spatial import spatial_inertia
+from nori_dyn.components.base import OnJoints
 from nori_dyn.components.config import components_of
 from nori_dyn.descriptions.robot_names import EXTRA, robots
 from nori_dyn.descriptions.robots import load_robot
@@ -46,7 +47,7 @@ from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.measurements.config_errors import config_error
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.surface import Surface
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.tables import Shown
 
 MODELS = (".urdf", ".xml", ".mjcf")
@@ -67,6 +68,7 @@ class Preset(Shown):
         data: what its file says.
         path: its file.
         model: the file or name of the model in place of the preset's; None for that.
+        components: motors and friction in place of the preset's, as for `load_robot`; None for those.
 
     Example:
         >>> go2 = nd.preset("go2")
@@ -77,6 +79,7 @@ class Preset(Shown):
     data: PresetData
     path: Path
     model: str | None = None
+    components: bool | str | None = None
 
     def __repr__(self) -> str:
         return f"Preset({self.data.name!r}, {', '.join(self.data.estimates)})"
@@ -129,8 +132,8 @@ class Preset(Shown):
             way: dict[str, Any] = {"base": data.base, "kept": data.kept, "inertias": "nearest"}
             if data.gravity is not None:
                 way["gravity"] = tuple(data.gravity)
-            tree = load_robot(source, locked=locked, **way)
-            own = components_of({"components": data.components}) if data.components else ()
+            tree = load_robot(source, locked=locked, components=self.components, **way)
+            own = self._with_own(tree)
             joints: list[Any] = [*tree.joints]
             for name, limits in data.limits.items():
                 joints[tree.joint(name)] = replace(joints[tree.joint(name)], limits=tuple(limits))
@@ -148,17 +151,31 @@ class Preset(Shown):
             raise self._another_robot(error) from None
         except ModelError as error:
             raise ModelError(f"{error} {self._own_model}") from None
-        return tree.replace(joints=tuple(joints), I=I, components=(*tree.components, *own))
+        return tree.replace(joints=tuple(joints), I=I, components=own)
+
+    def _with_own(self, tree: KinematicTree) -> tuple[RobotComponent, ...]:
+        """The components of the model and of the preset: at a joint one of each type, as the model that is given says.
+
+        Those of the preset's own model are of its makers, and give way to the preset's.
+        """
+        if self.components is not None or not self.data.components:
+            return tree.components
+        own = components_of({"components": self.data.components})
+        if self.model is None:
+            return *_beside(own, tree.components, tree), *own
+        return *tree.components, *_beside(tree.components, own, tree)
 
     def of(self, what: str | Iterable[str] | None = None) -> Preset:
         """The preset of an estimate, see `estimand`: with the model and the components that it brings, if it does.
 
-        What was identified together stays together, whatever `model` is given.
+        What was identified together stays together, whatever `model` is given, unless `components` are as well.
         """
         wanted = self.estimand(what)
+        if self.components is not None:
+            return self
         own = {name: value for name in ("robot", "components") if (value := getattr(wanted, name)) is not None}
         model = None if wanted.robot is not None else self.model
-        return Preset(self.data.model_copy(update=own), self.path, model) if own else self
+        return replace(self, data=self.data.model_copy(update=own), model=model) if own else self
 
     def surfaces(self, what: str | Iterable[str] | None = None) -> dict[str, Surface] | None:
         """The surfaces of its links, see `nd.tools.surfaces`, where the sensors of an estimate see touches; or None."""
@@ -169,8 +186,8 @@ class Preset(Shown):
         """The preset for a log that says nothing of some joints, which are locked at zero, or of any torque."""
         locked = {**self.data.locked, **dict.fromkeys(still, 0.0)}
         if self.is_bare:
-            return _of_model(self.data.robot[0], locked, self.data.gravity, has_torques)
-        return Preset(self.data.model_copy(update={"locked": locked}), self.path, self.model)
+            return _of_model(self.data.robot[0], locked, self.data.gravity, has_torques, self.components)
+        return replace(self, data=self.data.model_copy(update={"locked": locked}))
 
     @property
     def walks(self) -> bool:
@@ -281,6 +298,20 @@ class Preset(Shown):
             raise self._another_robot(error) from None
 
 
+def _beside(
+    first: Sequence[RobotComponent], others: Sequence[RobotComponent], tree: KinematicTree
+) -> Iterator[RobotComponent]:
+    """Yield components, but not at joints where the first have some of their type."""
+    taken = {(one.type, i) for one in first if isinstance(one, OnJoints) for i in one.joints_on(tree)}
+    for one in others:
+        on = one.joints_on(tree) if isinstance(one, OnJoints) else []
+        left = [tree.joint_names[i] for i in on if (one.type, i) not in taken]
+        if not isinstance(one, OnJoints) or len(left) == len(on):
+            yield one
+        elif left:
+            yield one.with_coefficients(left, {})
+
+
 def _is_live(mapping: LogMapping) -> bool:
     """Whether its columns are those of topics, such as /lowstate.tick."""
     sources = [each.source for each in mapping.columns if each.source is not None]
@@ -297,6 +328,7 @@ def preset(
     name: str | os.PathLike[str],
     model: str | os.PathLike[str] | None = None,
     gravity: Sequence[float] | None = None,
+    components: bool | str | os.PathLike[str] | None = None,
 ) -> Preset:
     """A robot that is ready to use: a shipped preset by name, a YAML file, or any robot that `load_robot` knows.
 
@@ -308,6 +340,9 @@ def preset(
         name: the name, such as "panda" or "go2"; or the file, of a preset or of a robot.
         model: the URDF or MJCF file of the robot, or the name of one, in place of the preset's.
         gravity: in the axes of the base [m/s^2], (9.81, 0, 0) of a robot on a wall; that of the preset when None.
+        components: motors and friction in place of those of the preset, such as the YAML file that `nori-dyn identify`
+            writes; True for those of the model's file alone, False for none. When None, those of the preset, but where
+            `model` has its own of a type at a joint, as identified ones have, these.
 
     Raises:
         UnknownPresetError: neither a shipped preset, nor a file, nor a robot that is known by name.
@@ -323,9 +358,10 @@ def preset(
     if not isinstance(name, str | os.PathLike):
         raise WrongKindError("nd.preset", "the name of a preset, or a YAML file", name, "nd.preset('panda')")
     shipped, given = shipped_presets(), os.fspath(name)
+    components = components if components is None or isinstance(components, bool) else os.fspath(components)
     if given not in shipped and not given.endswith((".yaml", ".yml")):
         if given.lower().endswith(MODELS) or given in robots():
-            return _of_model(given if model is None else os.fspath(model), gravity=gravity)
+            return _of_model(given if model is None else os.fspath(model), gravity=gravity, components=components)
         if not os.path.exists(given):
             known = (*shipped, *robots())
             raise UnknownPresetError("robot (no preset, no robot that is known by name, no file)", given, known)
@@ -337,7 +373,7 @@ def preset(
         raise PresetError(f"{file.path}:{file.line(found.path)}: {found}") from None
     more = {"estimates": with_fewer(data.estimates)} | ({} if gravity is None else {"gravity": [*gravity]})
     data = data.model_copy(update=more)
-    return Preset(data, Path(file.path), None if model is None else os.fspath(model))
+    return Preset(data, Path(file.path), None if model is None else os.fspath(model), components)
 
 
 def _of_model(
@@ -345,6 +381,7 @@ def _of_model(
     locked: Mapping[str, float] = MappingProxyType({}),
     gravity: Sequence[float] | None = None,
     has_torques: bool = True,
+    components: bool | str | None = None,
 ) -> Preset:
     """The preset of a robot of which the model is all that is known.
 
@@ -379,7 +416,7 @@ def _of_model(
         doubts={"": question} if (question := asked if legs is None else legs.question) else {},
         estimates=of_arm if legs is None else with_fewer(legs.estimates()),
     )
-    return Preset(data, Path(model), model)
+    return Preset(data, Path(model), model, components)
 
 
 def known_presets() -> Mapping[str, Preset]:

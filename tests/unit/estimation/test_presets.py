@@ -399,6 +399,39 @@ estimates: {torques: {about: torques, sensors: inverse_dynamics, outputs: [tau]}
         _ = nd.preset(tmp_path / "swing.yaml").tree
 
 
+def test_at_a_joint_one_friction_counts_and_what_was_identified_goes_before_the_preset(tmp_path):
+    text = """
+name: swing
+about: a swing
+sources: none, it is a test of friction
+robot: [swing.urdf]
+components: [{type: friction, joints: all, viscous: 1}, {type: rotor, joints: all, inertia: 3}]
+estimates: {torques: {about: torques, sensors: inverse_dynamics, outputs: [tau]}}
+"""
+    urdf = """
+<robot name="swing"><link name="wall"/><link name="rod"/><link name="tip"/>
+<joint name="hinge" type="continuous"><parent link="wall"/><child link="rod"/>DYNAMICS</joint>
+<joint name="wrist" type="continuous"><parent link="rod"/><child link="tip"/></joint></robot>
+"""
+    (tmp_path / "swing.yaml").write_text(text)
+    (tmp_path / "swing.urdf").write_text(urdf.replace("DYNAMICS", ""))
+    identified = urdf.replace("DYNAMICS", '<dynamics damping="0.5" friction="0" identified="true"/>')
+    (tmp_path / "found.urdf").write_text(identified)
+    (tmp_path / "found.yaml").write_text("components: [{type: friction, joints: wrist, viscous: 7}]")
+
+    def torques(model=None, components=None):
+        tree = nd.preset(tmp_path / "swing.yaml", model, components=components).tree
+        return nd.rnea(tree, np.zeros(2), np.ones(2), np.array([1.0, 0.0])).tolist()  # of links without inertia
+
+    assert torques() == [4.0, 1.0]
+    assert torques(tmp_path / "found.urdf") == [3.5, 1.0]
+    assert torques(tmp_path / "found.urdf", tmp_path / "found.yaml") == [0.5, 7.0]
+    assert torques(tmp_path / "found.urdf", True) == [0.5, 0.0]
+    assert torques(tmp_path / "found.urdf", False) == [0.0, 0.0]
+    bare = nd.preset(tmp_path / "found.urdf", components=tmp_path / "found.yaml").tree
+    assert nd.rnea(bare, np.zeros(2), np.ones(2), np.zeros(2)).tolist() == [0.5, 7.0]
+
+
 def test_names_that_are_unknown_are_told_with_those_that_are(tmp_path):
     with pytest.raises(UnknownPresetError, match="Did you mean 'panda'"):
         nd.preset("pandaa")
