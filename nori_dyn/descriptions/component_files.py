@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from nori_dyn.components.base import Component, OnJoints
 from nori_dyn.components.config import components_of
 from nori_dyn.errors import InvalidConfigError, ModelError, UnknownNameError, naming
-from nori_dyn.io.files import write_bytes
+from nori_dyn.io.files import file_name, write_bytes
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.measurements.selectors import WORDS
 from nori_dyn.model.tree import KinematicTree
@@ -54,7 +54,7 @@ def load_components(path: str | os.PathLike[str]) -> tuple[Component, ...]:
 
 def _read(path: str | os.PathLike[str]) -> tuple[tuple[Component, ...], bool]:
     """Components of a YAML file, and whether they replace those of a robot's own file."""
-    file = read_yaml(os.fspath(path), ModelError)
+    file = read_yaml(file_name(path), ModelError)
     try:
         return components_of(file.data), bool(file.data.get("instead", False))
     except InvalidConfigError as error:

@@ -15,6 +15,7 @@ from nori_dyn.descriptions.urdf import load_urdf
 from nori_dyn.descriptions.urdf_document import read_urdf
 from nori_dyn.descriptions.urdf_sensors import urdf_sensors
 from nori_dyn.errors import FileFormatError
+from nori_dyn.io.files import file_name
 from nori_dyn.io.xml_file import read_xml
 from nori_dyn.model.inertia import Inertias
 from nori_dyn.model.tree import KinematicTree
@@ -98,7 +99,7 @@ def robot_file(robot: str | os.PathLike[str]) -> tuple[Path, str]:
         FileFormatError: not a robot file.
         ModelError: neither a file nor a known name, or a robot that cannot be downloaded.
     """
-    path = Path(robot)
+    path = Path(file_name(robot))
     if not path.exists() or (path.is_dir() and os.fspath(robot) in robots()):
         path = robot_by_name(os.fspath(robot))
     root = str(read_xml(path).tag)

@@ -41,6 +41,7 @@ from nori_dyn.estimation.legged import legs_of, with_fewer
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
 from nori_dyn.estimation.preset_data import SCHEMA, Estimand, PresetData, VendorLog
+from nori_dyn.io.files import file_name
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.logs.mapping.record import SampleRecord
@@ -358,10 +359,12 @@ def preset(
     if not isinstance(name, str | os.PathLike):
         raise WrongKindError("nd.preset", "the name of a preset, or a YAML file", name, "nd.preset('panda')")
     shipped, given = shipped_presets(), os.fspath(name)
-    components = components if components is None or isinstance(components, bool) else os.fspath(components)
+    components = components if components is None or isinstance(components, bool) else file_name(components)
+    model = None if model is None else file_name(model)
+    gravity = None if gravity is None else np.ravel(gravity).tolist()
     if given not in shipped and not given.endswith((".yaml", ".yml")):
         if given.lower().endswith(MODELS) or given in robots():
-            return _of_model(given if model is None else os.fspath(model), gravity=gravity, components=components)
+            return _of_model(model or given, gravity=gravity, components=components)
         if not os.path.exists(given):
             known = (*shipped, *robots())
             raise UnknownPresetError("robot (no preset, no robot that is known by name, no file)", given, known)
@@ -371,9 +374,9 @@ def preset(
     except ValidationError as error:
         found = config_error(error, file.data, SCHEMA)
         raise PresetError(f"{file.path}:{file.line(found.path)}: {found}") from None
-    more = {"estimates": with_fewer(data.estimates)} | ({} if gravity is None else {"gravity": [*gravity]})
+    more = {"estimates": with_fewer(data.estimates)} | ({} if gravity is None else {"gravity": gravity})
     data = data.model_copy(update=more)
-    return Preset(data, Path(file.path), None if model is None else os.fspath(model), components)
+    return Preset(data, Path(file.path), model, components)
 
 
 def _of_model(

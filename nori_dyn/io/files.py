@@ -11,10 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, WrongKindError
 
 BEFORE = ".before-"
 """How the name of a folder begins that holds old files while new ones take their place."""
+
+
+def file_name(path: object) -> str:
+    """The name of a file that a user gives.
+
+    Raises:
+        WrongKindError: neither text nor a path.
+    """
+    if isinstance(path, str | os.PathLike):
+        return os.fspath(path)
+    raise WrongKindError("reading a file", "its path", path, "write 'run.csv', and of several one after the other")
 
 
 def read_text(path: str | Path) -> str:
@@ -29,14 +40,14 @@ def read_text(path: str | Path) -> str:
         raise FileFormatError(f"{path}: is not a text file.") from None
 
 
-def read_bytes(path: str | Path) -> bytes:
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Read a file.
 
     Raises:
         FileFormatError: it does not exist or cannot be read.
     """
     try:
-        return Path(path).read_bytes()
+        return Path(file_name(path)).read_bytes()
     except FileNotFoundError:
         raise FileFormatError(f"{path}: there is no such file.") from None
     except (OSError, ValueError) as error:

@@ -25,7 +25,7 @@ def read_xml(path: str | os.PathLike[str]) -> Element:
     Raises:
         FileFormatError: no such file, not readable, not XML (with the line), or it declares entities.
     """
-    content = read_bytes(os.fspath(path))
+    content = read_bytes(path)
     return (_shared if len(content) <= SHARED else parsed)(os.fspath(path), content)
 
 

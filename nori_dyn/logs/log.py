@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nori_dyn.errors import FileFormatError, InputError
+from nori_dyn.io.files import file_name
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.source import LogSource, Stream
 from nori_dyn.logs.mapping.binding import Binding, bind
@@ -98,8 +99,8 @@ def read_log(
     if isinstance(mapping, dict):
         mapping = LogMapping.from_dict(mapping)
     elif mapping is not None and not isinstance(mapping, LogMapping):
-        mapping = load_mapping(os.fspath(mapping))
-    with open_log(os.fspath(path)) as source:
+        mapping = load_mapping(file_name(mapping))
+    with open_log(file_name(path)) as source:
         return Log(Path(path), mapping, source.streams)
 
 
@@ -121,7 +122,7 @@ def whole_table(path: str | os.PathLike[str]) -> dict[str, Floats]:
     Raises:
         FileFormatError: the file cannot be read, or is of several streams.
     """
-    with open_log(os.fspath(path)) as source:
+    with open_log(file_name(path)) as source:
         if len(source.streams) != 1:
             names = ", ".join(repr(stream.name) for stream in source.streams[:6])
             raise FileFormatError(f"{path}: has {len(source.streams)} streams ({names}); a single table is needed.")

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.errors import InputError, NoConfigurationError
+from nori_dyn.errors import InputError, NoConfigurationError, WrongKindError
 from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.additions import Addition, additions
 from nori_dyn.observe.generic import generic_rank
@@ -214,6 +214,11 @@ def observability(
         (False, 3, True)
     """
     check_system(system, "nd.observability")
+    given: object = where
+    if not isinstance(given, Mapping | None) and given != "auto":
+        raise WrongKindError(
+            "where=", "special poses with their frames", given, "write where={'parallel': ('l_sole', 'r_sole')}"
+        )
     system = with_memory(system, memory)
     if states is not None and not system.memory:
         raise InputError(

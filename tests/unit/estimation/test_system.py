@@ -63,6 +63,13 @@ WRONG = [
     (lambda: nd.observability(TREE), r"nd\.observability\(nd\.System\(tree, 'inverse_dynamics'\)\)"),
     (lambda: nd.conditioning(TREE), r"nd\.conditioning\(nd\.System\(tree, 'inverse_dynamics'\)\)"),
     (lambda: nd.redundancy("robot.urdf"), r"nd\.redundancy takes a system"),
+    (lambda: nd.observability(SYSTEM, where="coplanar"), r"takes special poses with their frames, not 'coplanar'"),
+    (lambda: nd.read_log(["a.csv", "b.csv"]), r"takes its path, not a list: .* one after the other"),
+    (lambda: nd.Plan.load(3), "not 3"),
+    (lambda: nd.load_robot(SYSTEM), "not a System"),
+    (lambda: nd.load_urdf(None), "not None"),
+    (lambda: nd.preset("panda", model=TREE), "not a KinematicTree"),
+    (lambda: nd.preset("panda", components=[]), "not a list"),
     (lambda: nd.place(SYSTEM, None), r"nd\.place takes a robot .*, not a System: .* nd\.place\(tree, candidates"),
     (
         lambda: nd.placement.best_sensors("robot.urdf", None),
