@@ -26,7 +26,7 @@ from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.floating_base import SIGMAS, SIZE_SIGMA
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.program import Program
+from nori_dyn.program.functions import program_of
 from nori_dyn.program.tracing import expressions_of
 from nori_dyn.program.track_source import defined, listed_tables, ordered_rows, track_source
 
@@ -146,11 +146,7 @@ def _judging(steps: HypothesisSteps, contact_names: Sequence[str]) -> str:
 def _rows(tick: TickPrograms, it: Interface, number: int) -> CFunction:
     """C function of the measurement rows of a tick."""
     traced = expressions_of(tick.coordinates.rows.function)
-    program = Program(
-        inputs={name: tuple(array.flat) for name, array in traced.inputs.items()},
-        outputs=tuple(x for array in traced.outputs.values() for x in array.flat),
-        pivots=tuple(guarded for guarded, _ in traced.guards),
-    )
+    program = replace(program_of(traced), quaternions=(), limbs=(), constants_once=False)  # as of the outputs
     names = it.file(number, "_rows"), f"{it.name}_compute_rows{it.suffixes[number]}"
     limits, about = [limit for _, limit in traced.guards], "What readings say of what is free."
     return c_function(program, "unit.c.jinja", it, *names, limits, about=about)

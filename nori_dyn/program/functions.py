@@ -88,7 +88,7 @@ class CompiledFunction(Compiled):
     @cached_property
     def _straight(self) -> Program:
         """The program without row operations."""
-        return _straight(self._traced)
+        return program_of(self._traced)
 
     @cached_property
     def _program(self) -> Program:
@@ -264,7 +264,7 @@ class CompiledFunction(Compiled):
 
 def identity_of(function: Traced) -> tuple[str, ...]:
     """All that the program of a function depends on."""
-    return _straight(function).digest, _limits(function).tobytes().hex()
+    return program_of(function).digest, _limits(function).tobytes().hex()
 
 
 def _limits(function: Traced) -> Floats:
@@ -272,7 +272,7 @@ def _limits(function: Traced) -> Floats:
     return np.array([least for _, least in function.guards])
 
 
-def _straight(function: Traced) -> Program:
+def program_of(function: Traced) -> Program:
     """The program of a function, without row operations."""
     inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
     scalars = [x.index for array in inputs.values() for x in array]
