@@ -175,6 +175,11 @@ def checked_out(
     return array
 
 
+def is_positive(value: object) -> bool:
+    """Whether something is a number above 0, and finite."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(0 < value < np.inf)
+
+
 def counted(name: str, value: object, least: int = 1) -> int:
     """A number of things.
 

@@ -27,7 +27,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import counted
+from nori_dyn.algebra.arrays import counted, is_positive
 from nori_dyn.errors import InputError, PlanError, named_contacts
 from nori_dyn.filtering.contact_rows import counting, exact_where_counted, of_cases
 from nori_dyn.filtering.free_coordinates import FreeCoordinates
@@ -97,7 +97,7 @@ class Hypotheses:
 
 
 def _check_positive(name: str, value: float, what: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
+    if not is_positive(value):
         raise InputError(f"{name} is {value!r}: {what} is a positive number.")
 
 

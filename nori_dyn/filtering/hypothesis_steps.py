@@ -185,7 +185,7 @@ class NativeHypothesisStep(NativeCall):
         like: NumpyHypothesisStep | None = None,
     ) -> None:
         self.tick, n = tick, len(of.states)
-        self.state = np.zeros(sum(tick.system.input_sizes.values())) if like is None else like.state
+        self.state = np.zeros(tick.system.n_inputs) if like is None else like.state
         probabilities = np.full(n, 1.0 / n) if like is None else like.probabilities
         programs = needed_compiler("the native filter"), *tick.native_kernels
         numbers = hypothesis_numbers(of, longest)

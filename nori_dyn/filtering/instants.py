@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
+from nori_dyn.algebra.arrays import is_positive
+from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError, naming
 from nori_dyn.filtering.base_reference import AxesTurn, Bridge
 from nori_dyn.filtering.free_coordinates import FreeCoordinates, free_columns, free_coordinates, persisting
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, predict, smooth_step, update
@@ -20,7 +21,7 @@ from nori_dyn.program.compiled import Watch, on_all_cores, unwatched
 from nori_dyn.program.track_source import LARGEST_SQUARE
 from nori_dyn.solve.contact_numbers import PlannedStates
 from nori_dyn.system.builder import Weights
-from nori_dyn.system.inputs import Missing, checked_state, checked_states
+from nori_dyn.system.inputs import Missing, checked_state, checked_states, weights_at
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats, Indices
@@ -36,16 +37,12 @@ class Instant:
     Attributes:
         tick: its programs.
         q: configuration (nq,).
-        qd: velocity (nv,).
-        y: readings (ny,).
         weights: those of the weighed rows (p,).
         measured: its measurement rows.
     """
 
     tick: TickPrograms
     q: Floats
-    qd: Floats
-    y: Floats
     weights: Floats
     measured: MeasurementRows
 
@@ -102,7 +99,8 @@ class Alike:
     Attributes:
         tick: their programs.
         places: which they are among all (m,).
-        q, qd, y, weights: see `Instant`, each with a leading m.
+        q, qd, y: configurations (m, nq), velocities (m, nv) and readings (m, ny).
+        weights: see `Instant` (m, p).
         values: what they say of what is free, see `TickPrograms.measured_each` (m, n_values).
     """
 
@@ -115,8 +113,7 @@ class Alike:
     values: Floats
 
     def __getitem__(self, k: int) -> Instant:
-        measured = self.tick.measured_of(self.values[k])
-        return Instant(self.tick, self.q[k], self.qd[k], self.y[k], self.weights[k], measured)
+        return Instant(self.tick, self.q[k], self.weights[k], self.tick.measured_of(self.values[k]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,25 +217,6 @@ class ContactPrograms:
         """That of the first contact state: what persists is the same in all."""
         return self.of(0)
 
-    def instant(
-        self,
-        number: int,
-        q: Floats,
-        qd: Floats,
-        y: Floats | Mapping[str, Any],
-        weights: Weights = None,
-        missing: Missing = "refuse",
-    ) -> Instant:
-        """A tick in a contact state, by its number; for the arguments see `Solver.solve`.
-
-        Raises:
-            InputError: as there.
-        """
-        tick = self.of(number)
-        own, weighting = self.all.reading(number, y), self.all.weighting(number, weights)
-        q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
-        return Instant(tick, q, qd, y, w[tick.coordinates.weight_of_rows], tick.measured(q, qd, y))
-
     def instants(
         self,
         numbers: Indices,
@@ -261,7 +239,7 @@ class ContactPrograms:
             first: the number of the first tick, for messages.
 
         Raises:
-            InputError: as `instant`; says of which tick.
+            InputError: as `Solver.solve`; says of which tick.
         """
         found, among = {}, np.zeros(len(Q), dtype=np.intp)
         for number in np.unique(numbers).tolist():
@@ -269,9 +247,8 @@ class ContactPrograms:
             among[places] = np.arange(len(places))
             tick = self.of(number)
             try:
-                weighting: Any = self.all.weighting(number, weights, (len(Q),))
+                weighting = weights_at(self.all.weighting(number, weights, (len(Q),)), places)
                 own: Any = self.all.reading(number, Y, (len(Q),))
-                weighting = weighting[places] if np.ndim(weighting) > 1 else weighting
                 q, qd, y, w = checked_states(tick.system, Q[places], Qd[places], own[places], weighting, missing)
             except NoriError:
                 self._refuse(number, places, Q, Qd, Y, weights, missing, first)
@@ -290,11 +267,10 @@ class ContactPrograms:
     ) -> None:
         """Raise the error of one of many ticks, with its number; none where each alone has none."""
         for k in places.tolist():
-            try:
-                self.instant(number, Q[k], Qd[k], Y[k], weights[k] if np.ndim(weights) > 1 else weights, missing)
-            except InputError as error:
-                error.args = (f"tick {first + k}: {error.args[0]}",)
-                raise
+            with naming(f"tick {first + k}"):
+                weighting = self.all.weighting(number, weights_at(weights, k))
+                own = self.all.reading(number, Y[k])
+                checked_state(self.of(number).system, Q[k], Qd[k], own, weighting, missing)
 
 
 def _refuse_pose(tick: TickPrograms, numbers: Indices, q: Floats, qd: Floats, y: Floats) -> None:
@@ -341,6 +317,6 @@ def checked_time(name: str, dt: float) -> float:
     Raises:
         InputError: it is no positive number.
     """
-    if isinstance(dt, bool) or not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
+    if not is_positive(dt):
         raise InputError(f"{name} is {dt!r}: the time from one tick to the next is a positive number of seconds.")
     return float(dt)

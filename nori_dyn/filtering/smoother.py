@@ -18,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
-from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.errors import SingularSystemError, naming
 from nori_dyn.filtering.base_reference import BaseReference, ReferenceTrack
 from nori_dyn.filtering.bounded import Spread
 from nori_dyn.filtering.delays import Delays, delays
@@ -32,7 +32,7 @@ from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.builder import Weights
-from nori_dyn.system.inputs import Missing
+from nori_dyn.system.inputs import Missing, weights_at
 from nori_dyn.typing import Floats, Indices
 
 STRETCH = 512
@@ -66,15 +66,10 @@ class Stretch:
     def __len__(self) -> int:
         return len(self.t)
 
-    def weights_of(self, k: int) -> Weights:
-        """The weights of one of them."""
-        return self.weights[k] if isinstance(self.weights, np.ndarray) and self.weights.ndim > 1 else self.weights
-
     def at(self, part: slice) -> Stretch:
         """Some of them that follow each other."""
-        weights = self.weights[part] if isinstance(self.weights, np.ndarray) and self.weights.ndim > 1 else self.weights
         arrays = (self.t[part], self.steps[part], self.states[part], self.q[part], self.qd[part], self.y[part])
-        return Stretch(self.first + range(len(self))[part].start, *arrays, weights)
+        return Stretch(self.first + range(len(self))[part].start, *arrays, weights_at(self.weights, part))
 
 
 class Stretches(Protocol):
@@ -393,11 +388,9 @@ class ContactPasses(Passes):
         track = ReferenceTrack(steps.reference, stretch.q, stretch.qd)
         for k in range(len(stretch)):
             steps.go_to(int(stretch.states[k]))
-            try:
-                steps.read(stretch.q[k], stretch.qd[k], stretch.y[k], stretch.weights_of(k), self._missing)
-            except InputError as error:
-                error.args = (f"tick {stretch.first + k}: {error.args[0]}",)
-                raise
+            with naming(f"tick {stretch.first + k}"):
+                weights = weights_at(stretch.weights, k)
+                steps.read(stretch.q[k], stretch.qd[k], stretch.y[k], weights, self._missing)
             steps.step(float(stretch.steps[k]))
             track.take(k)
         return replace(stretch, q=track.q, qd=track.qd), track

@@ -144,14 +144,13 @@ class NumpyTick:
     """
 
     def __init__(self, tick: TickPrograms, values: Floats) -> None:
-        self.tick, sizes = tick, [*tick.system.input_sizes.values()]
-        self.state, self._ends = np.zeros(sum(sizes)), np.cumsum(sizes)[:-1]
+        self.tick, self.state = tick, np.zeros(tick.system.n_inputs)
         self._outputs = tick.solver.ticker(tick.solver_state, values)
         self.refactorised = GOOD
 
     def read(self) -> tuple[MeasurementRows, Floats] | None:
         """What the readings say, and the weights of the system; None where a number is not finite."""
-        *inputs, weights = np.split(self.state, self._ends)
+        *inputs, weights = self.tick.system.split(self.state)
         rows = self.tick.rows
         for place, values in zip(vars(rows.inputs).values(), inputs, strict=True):
             place[:] = values
@@ -160,7 +159,7 @@ class NumpyTick:
     def conclude(self, state: Floats, u: Floats) -> Status:
         """Write the outputs of a state, given the null-space coordinates (n,)."""
         tick = self.tick
-        q, qd, y, _ = np.split(state, self._ends)
+        q, qd, y, _ = tick.system.split(state)
         tick.solver_state[:] = np.concatenate([q, qd, y[tick.coordinates.exact_readings], u])
         return self._outputs()
 
@@ -265,7 +264,7 @@ class NativeStep(NativeCall, Step):
         self, tick: TickPrograms, shared: Shared, longest: float, keeps: bool, state: Floats | None = None
     ) -> None:
         self.tick = tick
-        self.state = np.zeros(sum(tick.system.input_sizes.values())) if state is None else state
+        self.state = np.zeros(tick.system.n_inputs) if state is None else state
         programs = needed_compiler("the native filter"), *tick.native_kernels
         prior, totals = (shared.R, shared.z), shared.totals
         self.native = NativeTick(
@@ -418,7 +417,7 @@ class Steps(ABC):
     @property
     def parts(self) -> tuple[Floats, Floats, Floats]:
         """Copies of the q, qd and y of the last tick."""
-        q, qd, y, _ = np.split(self.running.copy(), np.cumsum([*self.tick.system.input_sizes.values()])[:-1])
+        q, qd, y, _ = self.tick.system.split(self.running.copy())
         return q, qd, y
 
     @abstractmethod

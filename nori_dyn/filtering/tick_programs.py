@@ -82,7 +82,7 @@ class TickPrograms:
         self.backend = backend
         self.rows = CompiledFunction(function, backend, watch)
         self.solver = Solver(self.coordinates.plan, backend, check_residual=False, watch=watch)
-        self.solver_state = np.zeros(sum(self.coordinates.plan.system.input_sizes.values()))
+        self.solver_state = np.zeros(self.coordinates.plan.system.n_inputs)
         self.layout = OutputLayout(self.coordinates.plan.system, self.coordinates.plan.outputs)
         self._watch = watch
 

@@ -22,21 +22,31 @@ from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
 
-class Known:
-    """What is known of a tick: the posterior of u, by the readings up to it or by later ones too.
+class Tracked(Shown):
+    """The estimate of a tick, with what it is worth: from all readings up to it, or of a window up to now.
 
     Attributes:
-        u: the estimate (n,).
-        after: the posterior by the readings up to it.
+        u: the estimate of what is free (n,), in the order of `Tracker.free_names`.
 
     Args:
         tick: the programs of its contact state.
         state: q, qd and y.
         u: see above.
-        after: see above.
+        after: the posterior by the readings up to it.
         time: time since the first tick [s].
         axes: those of the reference of a floating base; None where there is none.
         covariance: returns that of u (n, n).
+
+    Example:
+        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
+        >>> content = {"name": "sure of speeds", "measurements": [torque, unloaded], "memory": memory}
+        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
+        >>> tracker = nd.Tracker(nd.plan(system, outputs=["qdd"]), dt=0.01)
+        >>> tracked = tracker.step(np.zeros(1), np.zeros(1), [0.0])
+        >>> tracked["qdd"].shape, tracked.deviations["qdd"].shape, tracked.memory.names
+        ((1,), (1,), ('qd:joint1',))
     """
 
     def __init__(
@@ -49,17 +59,12 @@ class Known:
         axes: ReferenceAxes | None,
         covariance: Callable[[], Floats],
     ) -> None:
-        self.u, self.after = u, after
-        self._tick, self._state, self._time, self._axes, self._covariance_of = tick, state, time, axes, covariance
-
-    @cached_property
-    def covariance(self) -> Floats:
-        """That of u (n, n)."""
-        return self._covariance_of()
+        self.u, self._tick, self._state, self._after = u, tick, state, after
+        self._time, self._axes, self._covariance_of = time, axes, covariance
 
     @cached_property
     def estimate(self) -> Estimate:
-        """The outputs.
+        """The outputs, by the names of the field.
 
         Raises:
             SingularSystemError: the exact rows have no unique solution.
@@ -67,61 +72,36 @@ class Known:
         return self._tick.outputs(*self._state, self.u)
 
     @cached_property
-    def spread(self) -> Spread:
+    def _covariance(self) -> Floats:
+        """That of u (n, n)."""
+        return self._covariance_of()
+
+    @cached_property
+    def _spread(self) -> Spread:
         """How far the outputs may be off."""
-        return self._tick.spread(*self._state, self.covariance)
-
-    @cached_property
-    def memory(self) -> MemoryState:
-        """What persists."""
-        found = self._along_axes
-        return found if self._axes is None else self._axes.state(found)
-
-    @cached_property
-    def base(self) -> BaseEstimate:
-        """The floating base.
-
-        Raises:
-            InputError: it is not state.
-        """
-        return based(self._axes).estimate(self._along_axes.mean, self._along_axes.covariance)
+        return self._tick.spread(*self._state, self._covariance)
 
     @property
     def _along_axes(self) -> MemoryState:
         """What persists, what of it is of a floating base along the axes of the reference."""
         names, units = self._tick.memory_names, self._tick.memory_units
         k = len(names)
-        return memory_state(names, units, self.u[-k:], self.covariance[-k:, -k:], self._time)
+        return memory_state(names, units, self.u[-k:], self._covariance[-k:, -k:], self._time)
 
+    @cached_property
+    def memory(self) -> MemoryState:
+        """What persists, at the tick."""
+        found = self._along_axes
+        return found if self._axes is None else self._axes.state(found)
 
-class Tracked(Shown):
-    """The estimate of a tick, with what it is worth: from all readings up to it, or of a window up to now.
+    @cached_property
+    def base(self) -> BaseEstimate:
+        """The floating base, where its state is in the memory, `memory: {base: {of: base}}`.
 
-    Attributes:
-        estimate: the outputs, by the names of the field.
-
-    Example:
-        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
-        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
-        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
-        >>> content = {"name": "sure of speeds", "measurements": [torque, unloaded], "memory": memory}
-        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
-        >>> tracker = nd.Tracker(nd.plan(system, outputs=["qdd"]), dt=0.01)
-        >>> tracked = tracker.step(np.zeros(1), np.zeros(1), [0.0])
-        >>> tracked["qdd"].shape, tracked.deviations["qdd"].shape, tracked.memory.names
-        ((1,), (1,), ('qd:joint1',))
-
-    Args:
-        known: what is known of it.
-    """
-
-    def __init__(self, known: Known) -> None:
-        self._known, self.estimate = known, known.estimate
-
-    @property
-    def u(self) -> Floats:
-        """The estimate of what is free (n,), in the order of `Tracker.free_names`."""
-        return self._known.u
+        Raises:
+            InputError: it is not.
+        """
+        return based(self._axes).estimate(self._along_axes.mean, self._along_axes.covariance)
 
     @property
     def nis(self) -> float:
@@ -129,41 +109,27 @@ class Tracked(Shown):
 
         The sum of squares of what readings were off from what was expected of them, each over its expected spread.
         """
-        return self._known.after.nis
+        return self._after.nis
 
     @property
     def degrees(self) -> int:
         """See `nis`."""
-        return self._known.after.degrees
+        return self._after.degrees
 
     @property
     def log_likelihood(self) -> float:
         """Of the readings of the tick, given those before it."""
-        return self._known.after.log_likelihood
-
-    @property
-    def memory(self) -> MemoryState:
-        """What persists, at the tick."""
-        return self._known.memory
-
-    @property
-    def base(self) -> BaseEstimate:
-        """The floating base, where its state is in the memory, `memory: {base: {of: base}}`.
-
-        Raises:
-            InputError: it is not.
-        """
-        return self._known.base
+        return self._after.log_likelihood
 
     @property
     def deviations(self) -> Mapping[str, Floats]:
         """Standard deviations of the outputs, by name, in the shapes of the outputs."""
-        return self._known.spread.deviations
+        return self._spread.deviations
 
     @property
     def bands(self) -> Mapping[str, Floats]:
         """Half of the width of the 95 % bands of the outputs, see `History`."""
-        return self._known.spread.bands
+        return self._spread.bands
 
     @property
     def recognised(self) -> dict[str, float]:
@@ -229,7 +195,9 @@ class Recognised(Tracked):
     ) -> None:
         self.probabilities, self.switch, self._within, self.point = dict(probabilities), switch, within, point
         self.contacts = max(self.probabilities, key=self.probabilities.__getitem__)
-        super().__init__(within(self.contacts)._known)
+        best = within(self.contacts)
+        _ = best.estimate
+        vars(self).update(vars(best))
 
     @property
     def tracked(self) -> Tracked:

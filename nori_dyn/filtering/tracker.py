@@ -41,7 +41,7 @@ from nori_dyn.filtering.steps import (
     referred,
 )
 from nori_dyn.filtering.tick_programs import TickPrograms
-from nori_dyn.filtering.tracked import Known, Recognised, Switch, Tracked
+from nori_dyn.filtering.tracked import Recognised, Switch, Tracked
 from nori_dyn.filtering.window import SlidingWindow
 from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.planning.planner import EliminationPlan
@@ -283,7 +283,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         steps = self.steps
         if not steps.ticks:
             return self._state_of(steps.beginning, steps.time)
-        return self._known().memory
+        return self._tracked().memory
 
     def predicted(self, dt: float | None = None) -> MemoryState:
         """Prior of the memory at the next tick, which `reset` takes to go on from.
@@ -411,22 +411,23 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             return cast(Estimated, late)
         if wrong and wrong != REFACTORISED:
             raise SingularSystemError(self._cause(wrong))
-        found = self._recognised(steps) if isinstance(steps, HypothesisSteps) else Tracked(self._known())
+        found = self._recognised(steps) if isinstance(steps, HypothesisSteps) else self._tracked()
+        _ = found.estimate
         return cast(Estimated, found)
 
-    def _known(self, after: Posterior | None = None) -> Known:
+    def _tracked(self, after: Posterior | None = None) -> Tracked:
         """What is known of the last tick, by a posterior; by that of the likeliest state when None."""
         steps = self.steps
         after = steps.posterior() if after is None else after
-        return Known(steps.tick, steps.parts, after.u, after, steps.time, steps.axes, after.covariance)
+        return Tracked(steps.tick, steps.parts, after.u, after, steps.time, steps.axes, after.covariance)
 
     def _recognised(self, steps: HypothesisSteps) -> Recognised:
         likely = np.flatnonzero(steps.probabilities >= NO_PART).tolist()
         afters = {self.states[h]: steps.hypothesis_step.posterior(h) for h in {steps.number, *likely}}
-        known = {state: self._known(after) for state, after in afters.items()}
+        within = {state: self._tracked(after) for state, after in afters.items()}
         p = dict(zip(self.states, steps.probabilities.tolist(), strict=True))
         point = None if steps.surfaces is None else steps.surfaces.point
-        return Recognised(p, steps.switch, lambda state: Tracked(known[state]), point)
+        return Recognised(p, steps.switch, within.__getitem__, point)
 
     @property
     def base(self) -> BaseEstimate:
@@ -438,7 +439,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         """
         if not self.steps.ticks:
             raise InputError("there was no tick yet: `step` takes one.")
-        return self._known().base
+        return self._tracked().base
 
     @property
     def present(self) -> Tracked:
@@ -478,7 +479,8 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         slot = window.slots[number]
         if np.isnan(u).any():
             raise SingularSystemError(self._unknown(slot.tick, slot.time, u))
-        found = Tracked(window.known(number, u))
+        found = window.tracked(number, u)
+        _ = found.estimate
         if not isinstance(window, RecognisedWindow):
             return found
         p = dict(zip(self.states, window.probabilities[number].tolist(), strict=True))

@@ -95,7 +95,7 @@ class Watched(Tracked):
     """
 
     def __init__(self, tracked: Tracked, now: WatchedHistory, begins: bool) -> None:
-        super().__init__(tracked._known)
+        vars(self).update(vars(tracked))
         self.tracked, self.begins, self.threshold = tracked, begins, now.threshold
         self.statistic, self.collision = float(now.statistic[0]), bool(now.collision[0])
         self.reading, self._now = now.readings[now.furthest[0]], now

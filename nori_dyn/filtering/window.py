@@ -20,7 +20,7 @@ from nori_dyn.filtering.instants import Instant
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, ContactSteps, NativeStep, Step, Steps
 from nori_dyn.filtering.tick_programs import TickPrograms
-from nori_dyn.filtering.tracked import Known
+from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.program.native_track import Kept, NativeTick
 from nori_dyn.program.status import Status
 from nori_dyn.typing import Floats
@@ -130,14 +130,9 @@ class WindowSlot:
 
     def _instant(self) -> Instant:
         tick = self.tick
-        q, qd, y, weights = self.parts
+        q, qd, y, weights = tick.system.split(self.state)
         measured = tick.measured(q, qd, y) if self._has_rates else tick.nothing
-        return Instant(tick, q, qd, y, weights[tick.coordinates.weight_of_rows], measured)
-
-    @property
-    def parts(self) -> Sequence[Floats]:
-        """q, qd, y and weights."""
-        return np.split(self.state, np.cumsum([*self.tick.system.input_sizes.values()])[:-1])
+        return Instant(tick, q, weights[tick.coordinates.weight_of_rows], measured)
 
     def conclude(self, u: Floats) -> Status:
         """Write the outputs, given the null-space coordinates (n,)."""
@@ -210,15 +205,15 @@ class SlidingWindow:
         """The estimates of u at all ticks, by all readings."""
         return [u for u, _ in smoothed_back(self.slots)]
 
-    def known(self, number: int, u: Floats) -> Known:
+    def tracked(self, number: int, u: Floats) -> Tracked:
         """What is known of a tick, by its number and its estimate; how sure it is, when that is asked for."""
         slots = [self.slots[k] for k in range(number, len(self.slots))]
         for slot in slots:
             slot.is_shared = True
         own = slots[0]
-        q, qd, y, _ = own.parts
+        q, qd, y, _ = own.tick.system.split(own.state)
         state = q, qd, y
-        return Known(own.tick, state, u, own.after, own.time, own.axes, lambda: smoothed_back(slots)[0][1])
+        return Tracked(own.tick, state, u, own.after, own.time, own.axes, lambda: smoothed_back(slots)[0][1])
 
 
 def smoothed_back(slots: Sequence[WindowSlot]) -> list[tuple[Floats, Floats]]:

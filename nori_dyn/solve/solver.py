@@ -188,14 +188,14 @@ class Solver(Compiled, Shown):
         Raises:
             InputError: not arrays of doubles in one piece, of these lengths, with nothing in common.
         """
-        check_in_place("state", state, sum(self.system.input_sizes.values()), is_written=False)
+        check_in_place("state", state, self.system.n_inputs, is_written=False)
         check_in_place("values", values, self._layout.size, is_written=True)
         if np.may_share_memory(state, values):
             raise InputError("state and values share memory: a tick would overwrite its inputs.")
         kernel, layout, pivoting = self.kernel, self._layout, self._pivoting  # without self: it would stay alive
         at, outputs = kernel.bind(state, values), layout.views(values)
         again = kernel.bound(at)
-        parts = np.split(state, np.cumsum([*self.system.input_sizes.values()])[:-1])
+        parts = self.system.split(state)
 
         def otherwise() -> Status:
             outcome = again()

@@ -22,7 +22,7 @@ from nori_dyn.solve.contact_numbers import Closed, ClosedInAll, PlannedStates
 from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, Solver, check_singular
 from nori_dyn.system.builder import Weights
-from nori_dyn.system.inputs import Missing
+from nori_dyn.system.inputs import Missing, weights_at
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats, Indices
@@ -245,9 +245,7 @@ class SwitchingSolver(Remade, Shown):
         self._need(occurring)
         places, estimates = [np.flatnonzero(numbers == number) for number in occurring], []
         for number, those in zip(occurring, places, strict=True):
-            weighting: Any = self._all.weighting(number, weights, (N,))
-            if np.ndim(weighting) > 1:
-                weighting = weighting[those]
+            weighting = weights_at(self._all.weighting(number, weights, (N,)), those)
             y: Any = self._all.reading(number, Y[those], (len(those),))
             given = Q[those], Qd[those], y, weighting
             try:
@@ -267,9 +265,8 @@ class SwitchingSolver(Remade, Shown):
     ) -> None:
         """Raise the error of the first of those states that has one alone, with its number; none where none has."""
         for k in those.tolist():
-            one = weights[k] if isinstance(weights, np.ndarray) and weights.ndim > 1 else weights
             try:
-                self.solve(Q[k], Qd[k], Y[k], self.states[numbers[k]], one, missing)
+                self.solve(Q[k], Qd[k], Y[k], self.states[numbers[k]], weights_at(weights, k), missing)
             except (InputError, SingularSystemError) as error:
                 named = named_contacts(self.states[numbers[k]])
                 error.args = (f"state {k} of {len(Q)} ({named}): {error.args[0]}",)

@@ -260,6 +260,15 @@ class System(Shown):
         return {**sizes, "weights": self.n_weights} if self.is_weighted else sizes
 
     @cached_property
+    def n_inputs(self) -> int:
+        """Numbers of a state."""
+        return sum(self.input_sizes.values())
+
+    def split(self, state: Floats) -> list[Floats]:
+        """The arrays of a state, q, qd, y and weights, of one that has them one after the other."""
+        return np.split(state, np.cumsum([*self.input_sizes.values()])[:-1])
+
+    @cached_property
     def motion_keys(self) -> tuple[NewtonEuler, ...]:
         """The equations of motion in the order of forward substitution: each yields its variable from earlier ones.
 

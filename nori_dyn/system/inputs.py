@@ -77,6 +77,11 @@ def _readings(
     return (y, weights) if system.is_weighted else (y,)
 
 
+def weights_at(weights: Any, part: Any) -> Any:
+    """The weights of some of N states, or of one, where each has its own; those of all else."""
+    return weights[part] if np.ndim(weights) > 1 else weights
+
+
 def dropped(system: System, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Readings (..., ny) and weights (..., n_weights) without the sensors whose readings are of no use.
 
