@@ -17,8 +17,11 @@ from nori_dyn.export.files import CExport, CFunction, assembled, c_function, sol
 from nori_dyn.export.interface import Interface
 from nori_dyn.export.text import rendered
 from nori_dyn.filtering.base_reference import FADED, NOISE, SECOND_ORDER, SURE, TILT, TURNING, BaseReference
-from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
+from nori_dyn.filtering.hypotheses import LIKELY
+from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import GAP
+from nori_dyn.filtering.judging import hypothesis_shape
+from nori_dyn.filtering.markov import NO_PART
 from nori_dyn.filtering.quaternions import ROUNDING
 from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.filtering.tracker import TrackerBase
@@ -119,22 +122,26 @@ def _arrays_of_states(steps: HypothesisSteps, arrays: Mapping[str, int]) -> dict
 def _judging(steps: HypothesisSteps, contact_names: Sequence[str]) -> str:
     """The C of the steps that judge contact states, and what they have to know, see c/alone_hypotheses.h."""
     shape, model = hypothesis_shape(steps.tick, steps.model), steps.model
-    numbers, (order, counts, ends) = hypothesis_numbers(model, 0.0), ordered_rows(shape, model.counting)
+    order, counts, ends = ordered_rows(shape, model.counting)
     text = defined(
         {
             "N_STATES": len(model.states),
-            "N_CONTACTS": numbers.n_contacts,
-            "REACH": numbers.reach,
-            "RATE": numbers.rate,
-            "PART": numbers.part,
-            "LIKELY": numbers.likely,
+            "N_CONTACTS": model.n_contacts,
+            "REACH": model.reach,
+            "RATE": model.options.rate,
+            "PART": NO_PART,
+            "LIKELY": LIKELY,
         }
     )
     bits = [sum(1 << contact_names.index(one) for one in state) for state in model.states]
-    logs = {"exact_weights": numbers.weights, "case_logs": numbers.row_logs, "loose_logs": numbers.free_logs}
+    logs = {
+        "exact_weights": model.exact_weights,
+        "case_logs": model.row_logs[model.of_cases],
+        "loose_logs": model.free_logs,
+    }
     tables = {
-        "state_distances": numbers.apart,
-        "state_closes": numbers.closes,
+        "state_distances": model.apart,
+        "state_closes": model.closes,
         "state_order": order,
         "state_counts": counts,
         "state_ends": ends,

@@ -1,241 +1,37 @@
-"""The steps of a tracker that judges contact states as hypotheses: natively in one foreign call, or through NumPy.
-
-See `hypotheses` for the equations.
-"""
+"""The steps of a tracker that judges contact states as hypotheses, see `judging`."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nori_dyn.filtering.base_reference import AxesTurn, BaseReference, Bridge
+from nori_dyn.filtering.base_reference import BaseReference
 from nori_dyn.filtering.contact_rows import AllCases, CaseReadings
 from nori_dyn.filtering.free_coordinates import no_memory
-from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
+from nori_dyn.filtering.hypotheses import Hypotheses, HypothesisModel
 from nori_dyn.filtering.instants import GAP
-from nori_dyn.filtering.markov import NO_PART, looked_back_over, mixed, weighed
-from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, estimate, predict, update
-from nori_dyn.filtering.steps import NOT_FINITE, UNDETERMINED, NativeCall, NumpyTick, Steps, without_readings
-from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
+from nori_dyn.filtering.judging import HypothesisStep, NativeHypothesisStep, NumpyHypothesisStep
+from nori_dyn.filtering.markov import NO_PART, looked_back_over, mixed
+from nori_dyn.filtering.square_root import Posterior, SquareRootInformation, predict
+from nori_dyn.filtering.steps import NOT_FINITE, Steps
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.filtering.tracked import Switch
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.planner import Request
 from nori_dyn.program.compiled import Watch, unwatched
-from nori_dyn.program.compiler import needed_compiler
-from nori_dyn.program.native_track import HypothesisNumbers, NativeHypotheses
 from nori_dyn.program.status import Status
-from nori_dyn.program.track_source import TrackShape
 from nori_dyn.system.builder import System, Weights
 from nori_dyn.typing import Floats
 
 KEPT_SWITCHES = 1000
 """How many switches a tracker remembers."""
-
-
-class NumpyHypothesisStep(NumpyTick):
-    """A step that judges contact states, through NumPy.
-
-    Attributes:
-        probabilities: of the states, given all readings so far (S,); they go on from what is written there.
-        totals: sums of chi-squares in the most likely state, of their degrees of freedom, and of ticks (3,).
-        longest: the longest time over which rates are known [s].
-        afters: the posterior of u after the last step under each hypothesis that was judged, by its number.
-        has_rates: whether the last step had readings.
-    """
-
-    def __init__(self, tick: TickPrograms, of: HypothesisModel, values: Floats, longest: float) -> None:
-        super().__init__(tick, values)
-        self._of, self.longest, self.has_rates = of, longest, False
-        self.probabilities, self.totals = np.full(len(of.states), 1.0 / len(of.states)), np.zeros(3)
-
-    def begin(self, prior: SquareRootInformation) -> None:
-        """Go back to before the first tick, where this is the prior of the memory."""
-        self._before = prior
-        self.totals[:] = 0.0
-        self.afters: dict[int, Posterior] = {}
-        self._measured: MeasurementRows | None = None
-
-    def step(self, dt: float, change: AxesTurn | Bridge | None) -> int:
-        """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
-
-        Args:
-            dt: see above.
-            change: what is done to the prior of each state; None where nothing is.
-
-        Returns:
-            See `Step.step`. Where a number is not finite the states and their priors go on as without the readings.
-        """
-        of, tick = self._of, self.tick
-        T = np.eye(len(of.states)) if self._measured is None else of.transitions(dt)
-        expected = self.probabilities @ T
-        befores = self._mixed(of.judged(expected), T, expected, dt)
-        if change is not None:
-            befores = {h: change.prior(before) for h, before in befores.items()}
-        wrong = self._judge(befores, expected)
-        self.has_rates = wrong != NOT_FINITE
-        if wrong == NOT_FINITE:
-            self.afters = {h: without_readings(tick, before) for h, before in befores.items()}
-            self._measured = tick.nothing
-            self._weigh(expected, dict.fromkeys(befores, 0.0))
-        return wrong
-
-    def _judge(self, befores: dict[int, SquareRootInformation], expected: Floats) -> int:
-        """Judge states by the readings, given what was known before them in each."""
-        of, n_s, read = self._of, self.tick.sizes[0], self.read()
-        if read is None:
-            return NOT_FINITE
-        measured, of_rows = read[0], of.weights(read[1])
-        afters, logs = {}, {}
-        for h, before in befores.items():
-            rows = of.rows[h]
-            after = afters[h] = update(before, measured.A[rows], measured.c[rows], of_rows[rows], n_s)
-            lost = [k for k in after.undetermined if k < n_s]
-            replaced = rows[of.of_cases[rows] & (of_rows[rows] > 0)]
-            logs[h] = after.log_likelihood + of.row_logs[replaced].sum() + of.free_logs[lost].sum()
-        if not np.isfinite(list(logs.values())).all():
-            return NOT_FINITE
-        self.afters, self._measured = afters, measured
-        self._weigh(expected, logs)
-        best = afters[self.best]
-        self.totals[:] += best.nis, best.degrees, 1
-        return UNDETERMINED if best.undetermined else self.concluded(best.u)
-
-    def _weigh(self, expected: Floats, logs: dict[int, float]) -> None:
-        every = np.full(len(expected), -np.inf)
-        every[list(logs)] = list(logs.values())
-        self.probabilities[:], _ = weighed(expected, every)
-
-    @property
-    def best(self) -> int:
-        """The number of the most likely state at the last step."""
-        return int(np.argmax(self.probabilities))
-
-    def posterior(self, h: int) -> Posterior | None:
-        """The posterior of u after the last step under hypothesis h; None where it is not judged."""
-        return self.afters.get(h)
-
-    def motion(self, dt: float) -> MotionModel:
-        """How the memory moves on from the last step, over a time [s]."""
-        assert self._measured is not None
-        return self.tick.motion(self._measured, dt, dt <= self.longest)
-
-    def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, SquareRootInformation]:
-        """Prior of the memory under each hypothesis that is judged."""
-        if self._measured is None:
-            return dict.fromkeys(judged, self._before)
-        of, motion = self._of, self.motion(dt)
-        carried: dict[int, SquareRootInformation] = {}
-        found = {}
-        for h in judged:
-            share = self.probabilities * T[:, h] / expected[h]
-            parts = np.flatnonzero(share >= min(NO_PART, share.max())).tolist()
-            for g in parts:
-                if g not in carried:
-                    carried[g] = predict(self.afters[g], motion)
-            closing = share[parts] @ of.closes[parts, h] / share[parts].sum()
-            jump = np.sqrt(closing) * np.array(self.tick.jumps)
-            found[h] = mixed([(float(share[g]), carried[g]) for g in parts], jump if jump.any() else None)
-        return found
-
-
-def hypothesis_numbers(of: HypothesisModel, longest: float) -> HypothesisNumbers:
-    """What judging in C takes; `longest` is the longest time over which rates are known [s]."""
-    return HypothesisNumbers(
-        counting=of.counting,
-        apart=of.apart,
-        closes=of.closes,
-        weights=of.exact_weights,
-        row_logs=of.row_logs[of.of_cases],
-        free_logs=of.free_logs,
-        n_contacts=of.n_contacts,
-        rate=of.options.rate,
-        reach=of.reach,
-        part=NO_PART,
-        likely=LIKELY,
-        longest=longest,
-    )
-
-
-def hypothesis_shape(tick: TickPrograms, of: HypothesisModel) -> TrackShape:
-    """What the C itself depends on."""
-    return replace(tick.shape, of_case=of.of_cases.tolist(), heavy=(of.exact_weights > 0).tolist())
-
-
-class NativeHypothesisStep(NativeCall):
-    """The same in one foreign call, see `NumpyHypothesisStep`.
-
-    Raises:
-        CompilerError: the compiler fails, or there is no room for what it makes.
-    """
-
-    def __init__(
-        self,
-        tick: TickPrograms,
-        of: HypothesisModel,
-        values: Floats,
-        longest: float,
-        like: NumpyHypothesisStep | None = None,
-    ) -> None:
-        self.tick, n = tick, len(of.states)
-        self.state = np.zeros(tick.system.n_inputs) if like is None else like.state
-        probabilities = np.full(n, 1.0 / n) if like is None else like.probabilities
-        programs = needed_compiler("the native filter"), *tick.native_kernels
-        numbers = hypothesis_numbers(of, longest)
-        self._native = NativeHypotheses(
-            hypothesis_shape(tick, of), numbers, *programs, self.state, values, probabilities
-        )
-        self.probabilities, self.totals = self._native.probabilities, self._native.totals
-        self._factorise = tick.solver.ticker(self._native.each[0].free, values)
-
-    def begin(self, prior: SquareRootInformation) -> None:
-        self._native.begin(prior.R, prior.z)
-
-    def go_on_from(self, other: NumpyHypothesisStep, of: TickPrograms) -> None:
-        """Go on from the last tick of another, by its programs."""
-        known = {h: (after.R, after.z) for h, after in other.afters.items()}
-        self._native.go_on_from(np.array(of.rows.outputs), known, other.has_rates)
-
-    def step(self, dt: float, change: AxesTurn | Bridge | None) -> int:
-        return self.concluded(self._native.step(dt, None if change is None else change.native))
-
-    @property
-    def best(self) -> int:
-        return self._native.best
-
-    @property
-    def longest(self) -> float:
-        """The longest time over which rates are known [s]."""
-        found: float = self._native.each[0].at.longest
-        return found
-
-    @longest.setter
-    def longest(self, time: float) -> None:
-        for one in self._native.each:
-            one.at.longest = time
-
-    def motion(self, dt: float) -> MotionModel:
-        tick, one = self.tick, self._native.each[self.best]
-        measured = tick.measured_of(one.values) if one.has_rates else tick.nothing
-        return tick.motion(measured, dt, dt <= self.longest)
-
-    def posterior(self, h: int) -> Posterior | None:
-        if not self._native.is_judged(h):
-            return None
-        one = self._native.each[h]
-        R, z = one.R_u.copy(), one.z_u.copy()
-        u = one.u.copy() if h == self.best and one.has_rates else estimate(R, z)  # C solves for the best one
-        return Posterior(R, z, one.nis, one.degrees, one.log_likelihood, u)
-
-
-HypothesisStep: TypeAlias = NumpyHypothesisStep | NativeHypothesisStep
 
 
 class Surfaces(Protocol):

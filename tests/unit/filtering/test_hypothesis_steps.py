@@ -10,7 +10,7 @@ import pytest
 
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering import free_coordinates
-from nori_dyn.filtering.hypothesis_steps import NativeHypothesisStep, NumpyHypothesisStep
+from nori_dyn.filtering.judging import NativeHypothesisStep, NumpyHypothesisStep
 from nori_dyn.filtering.square_root import Posterior
 from nori_dyn.filtering.tracker import TrackerBase
 from nori_dyn.model.synthetic import autotree

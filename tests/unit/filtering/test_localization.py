@@ -7,7 +7,8 @@ from scipy.stats import norm
 import nori_dyn as nd
 from benchmarks.real.touched_panda import DT, FREE, LOCKED, TOUCHED, sensors, touched
 from nori_dyn.errors import InputError, PlanError
-from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, NumpyHypothesisStep
+from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
+from nori_dyn.filtering.judging import NumpyHypothesisStep
 from nori_dyn.filtering.localization import PointsOfContact
 from nori_dyn.model.surface import Surface, box, sphere
 from tests.compilers import needs_compiler
