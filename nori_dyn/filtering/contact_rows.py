@@ -25,7 +25,7 @@ from nori_dyn.system.memory import Remembered
 from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.system.variables import Variable
-from nori_dyn.typing import Booleans, Floats
+from nori_dyn.typing import Floats
 
 Case = Literal["closed", "open"]
 
@@ -47,6 +47,10 @@ class CaseRows(EquationOf):
     def name(self) -> str:
         """That of the rows, with the case: "l_foot open: fx:l_sole"."""
         return f"{self.contact} {self.case}: {self.equation.name}"
+
+    def counts(self, state: ContactState) -> bool:
+        """Whether the rows count in a contact state."""
+        return (self.case == "closed") == (self.contact in state)
 
     @property
     def holds_exactly(self) -> bool:
@@ -149,23 +153,6 @@ def _reading_name(row: RowBlock) -> str:
     return row.equation.equation.name if isinstance(row.equation, CaseRows) else row.name
 
 
-def counting(weighed: Sequence[RowBlock], state: ContactState) -> Booleans:
-    """Which weighed rows (p,) count in a contact state: those of the other cases do not."""
-    found = []
-    for row in weighed:
-        equation = row.equation
-        counts = not isinstance(equation, CaseRows) or (equation.case == "closed") == (equation.contact in state)
-        found += [counts] * len(numbers(row.slice))
-    return np.array(found, dtype=bool)
-
-
-def exact_where_counted(weighed: Sequence[RowBlock]) -> Booleans:
-    """Which weighed rows (p,) hold exactly where they count."""
-    each = [(isinstance(row.equation, CaseRows) and row.equation.holds_exactly, row) for row in weighed]
-    return np.array([exact for exact, row in each for _ in numbers(row.slice)], dtype=bool)
-
-
-def of_cases(weighed: Sequence[RowBlock]) -> Booleans:
-    """Which weighed rows (p,) are of a case of a contact."""
-    each = [(isinstance(row.equation, CaseRows), row) for row in weighed]
-    return np.array([one for one, row in each for _ in numbers(row.slice)], dtype=bool)
+def case_of_rows(weighed: Sequence[RowBlock]) -> list[CaseRows | None]:
+    """Of each weighed row (p,), the case of a contact by which it counts; None of rows that always do."""
+    return [row.equation if isinstance(row.equation, CaseRows) else None for row in weighed for _ in numbers(row.slice)]

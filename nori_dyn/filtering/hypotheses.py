@@ -29,7 +29,7 @@ import numpy as np
 
 from nori_dyn.algebra.arrays import counted, is_positive
 from nori_dyn.errors import InputError, PlanError, named_contacts
-from nori_dyn.filtering.contact_rows import counting, exact_where_counted, of_cases
+from nori_dyn.filtering.contact_rows import CaseRows, case_of_rows
 from nori_dyn.filtering.free_coordinates import FreeCoordinates
 from nori_dyn.filtering.markov import distances, transitions
 from nori_dyn.filtering.tick_programs import TickPrograms
@@ -123,9 +123,15 @@ class HypothesisModel:
         return self.n_contacts if self.options.reach is None else self.options.reach
 
     @cached_property
+    def cases(self) -> Sequence[CaseRows | None]:
+        """Of each weighed row, the case of a contact by which it counts (p,); None of rows that always do."""
+        return case_of_rows(self.coordinates.weighed)
+
+    @cached_property
     def counting(self) -> Sequence[Booleans]:
         """Of each state, which weighed rows count (p,)."""
-        return [counting(self.coordinates.weighed, state) for state in self.states]
+        counts = [[case is None or case.counts(state) for case in self.cases] for state in self.states]
+        return [np.array(one, dtype=bool) for one in counts]
 
     @cached_property
     def rows(self) -> Sequence[Indices]:
@@ -135,7 +141,7 @@ class HypothesisModel:
     @cached_property
     def of_cases(self) -> Booleans:
         """Which weighed rows (p,) are of a case of a contact."""
-        return of_cases(self.coordinates.weighed)
+        return np.array([case is not None for case in self.cases], dtype=bool)
 
     @cached_property
     def sizes(self) -> WideSizes:
@@ -146,7 +152,8 @@ class HypothesisModel:
     def exact_weights(self) -> Floats:
         """The weights of weighed rows that hold exactly where they count (p,); 0 of others."""
         weights = (AS_GOOD_AS_EXACT * self.sizes.rows) ** -2.0
-        return np.where(exact_where_counted(self.coordinates.weighed), weights, 0.0)
+        exact = np.array([case is not None and case.holds_exactly for case in self.cases], dtype=bool)
+        return np.where(exact, weights, 0.0)
 
     @cached_property
     def row_logs(self) -> Floats:
