@@ -51,12 +51,24 @@ class MjcfModel:
     model: Any
 
     def named(self, kind: str, number: int) -> str:
-        """Name a body, joint, site, tendon or equality: by its number, as in body3, where the file does not."""
-        return self.given_name(kind, number) or f"{kind}{number}"
+        """Name a body, joint, site, tendon or equality: by its number, as in body3, where the file does not.
+
+        Where the file has that name elsewhere: as in body3_.
+        """
+        name = self.given_name(kind, number)
+        if name:
+            return name
+        name = f"{kind}{number}"
+        while self.mujoco.mj_name2id(self.model, self._object(kind), name) >= 0:
+            name += "_"
+        return name
 
     def given_name(self, kind: str, number: int) -> str:
         """The name that the file gives to a body, joint, site, or the like; empty without one."""
-        return self.mujoco.mj_id2name(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), number) or ""
+        return self.mujoco.mj_id2name(self.model, self._object(kind), number) or ""
+
+    def _object(self, kind: str) -> Any:
+        return getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
 
     @cached_property
     def links(self) -> tuple[str, ...]:

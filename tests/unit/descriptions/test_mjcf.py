@@ -96,6 +96,14 @@ def test_joints_bodies_and_names(write):
     )
 
 
+def test_what_has_no_name_takes_none_that_another_has(write):
+    size = '<geom size="0.1"/>'
+    other = f'<body name="body1" pos="1 0 0"><joint name="joint0_"/><joint name="joint0" axis="1 0 0"/>{size}</body>'
+    tree = load_mjcf(write(f"<body><joint/>{size}{other}</body>"))
+    assert tree.joint_names == ("joint0__", "joint0_", "joint0")
+    assert tree.names == ("body1_", "body1/joint0_", "body1")
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_kinematics_and_inverse_dynamics(write, clean):
     path = write(MIXED)
