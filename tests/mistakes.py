@@ -126,7 +126,7 @@ MISTAKES = {
         Mistake("A column that is missing", ESTIMATE, "log.csv", f"{NAMES.replace('qd[2]', 'speed')}\n{ROW}\n"),
         Mistake("No line of names", ESTIMATE, "log.csv", f"{ROW}\n{ROW}\n"),
         Mistake("A line of units", ESTIMATE, "log.csv", f"{NAMES}\n{','.join(['rad'] * 9)}\n{ROW}\n"),
-        Mistake("Decimal commas", ESTIMATE, "log.csv", f"{NAMES.replace(',', ';')}\n0,1;0,2;0,3;0;0;0;1;2;3\n"),
+        Mistake("Decimal commas", ESTIMATE, "log.csv", f'{NAMES}\n"0,1","0,2","0,3",0,0,0,1,2,3\n'),
         Mistake("A word among the numbers", ESTIMATE, "log.csv", f"{NAMES}\n{ROW}\n{ROW.replace('0.2', 'off')}\n"),
         Mistake("A line that is cut off", ESTIMATE, "log.csv", f"{NAMES}\n{ROW}\n0.1,0.2,0.3\n"),
         Mistake("An empty cell", ESTIMATE, "log.csv", f"{NAMES}\n{ROW}\n0.1,,0.3,0,0,0,1,2,3\n"),

@@ -15,7 +15,7 @@ from nori_dyn.logs.drafts.families import UNIT_IN_NAME, Family, families_of, wor
 from nori_dyn.logs.drafts.free_joints import poses, split
 from nori_dyn.logs.drafts.sensors import contacts, imus, wrenches
 from nori_dyn.logs.drafts.unnamed import TIME, recognised
-from nori_dyn.logs.formats.source import TIMES, LogSource, Stream, abbreviated, goes_on
+from nori_dyn.logs.formats.source import TIMES, LogSource, Stream, abbreviated, goes_on, whole_seconds
 from nori_dyn.logs.mapping.conversions import factor
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.typing import Floats
@@ -103,7 +103,8 @@ def draft(
     if not record.estimated:
         of.guesses[:0] = poses(of, rate)
     given = of.given
-    taken = of.taken | {settings.get("clock") for settings, _ in clocks.values()}
+    own = [str(settings["clock"]) for settings, _ in clocks.values() if "clock" in settings]
+    taken = of.taken | {*own, *(whole_seconds(clock, names) for clock in own)}
     moving = {joint for joint in joints if any(f"{kind}:{joint}" in given for kind in ("q", "qd", "tau"))}
     return Draft(
         robot=record.tree.name,
@@ -143,7 +144,8 @@ def _times(
     clock = str(settings.get("clock") or stream.clock)
     size = factor(str(settings.get("unit") or stream.units.get(clock, "s")), "s")
     if clock in values and size is not None:
-        yield size * values[clock]
+        whole = whole_seconds(clock, stream.columns)
+        yield size * values[clock] + (0 if whole is None else values[whole])
 
 
 def _clock(
@@ -155,15 +157,18 @@ def _clock(
     why = ""
     if clock is None:
         why = "named as times are"
-        named = (c for c in stream.columns if {"duration", *TIMES[1:]} & set(words_of(c)))
-        clock = next((c for c in named if c not in values or goes_on(values[c])), None)
+        named = [c for c in stream.columns if {"duration", *TIMES[1:]} & set(words_of(c))]
+        clock = next((c for c in named if whole_seconds(c, named) is not None), None)
+        clock = clock or next((c for c in named if c not in values or goes_on(values[c])), None)
         if clock is None and unnamed is not None:
             clock, why = unnamed.columns[0], unnamed.why
         if clock is None:
             return None
         settings["clock"] = clock
     match = UNIT_IN_NAME.search(clock) or UNIT_AFTER.search(clock)
-    if match and factor(match[1], "s") is not None:
+    if whole_seconds(clock, stream.columns) is not None:
+        settings["unit"] = "ns"
+    elif match and factor(match[1], "s") is not None:
         settings["unit"] = match[1]
     elif clock in values and stream.units.get(clock, "s") == "s" and len(values[clock]) > 2:
         step = float(np.nanmedian(np.diff(values[clock])))

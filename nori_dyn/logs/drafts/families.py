@@ -10,13 +10,15 @@ from types import MappingProxyType
 
 WORDS: Mapping[str, frozenset[str]] = {
     "qdd": frozenset(
-        {"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot", "ddot", "dotdot", "qacc"}
+        {"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot", "ddot", "dotdot", "qacc", "ddtheta"}
     ),
-    "qd": frozenset({"qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot", "dot", "qvel", "gv"}),
-    "tau": frozenset({"tau", "torque", "torques", "effort", "efforts", "trq"}),
+    "qd": frozenset(
+        {"qd", "dq", "vel", "velocity", "velocities", "velo", "speed", "speeds", "qdot", "dot", "qvel", "gv", "dtheta"}
+    ),
+    "tau": frozenset({"tau", "torque", "torques", "effort", "efforts", "eff", "trq"}),
     "current": frozenset({"current", "currents", "curr", "cur", "amps", "i"}),
     "q": frozenset(
-        {"q", "pos", "position", "positions", "ang", "angle", "angles", "encoder", "encoders", "qpos", "gc"}
+        {"q", "pos", "position", "positions", "ang", "angle", "angles", "theta", "encoder", "encoders", "qpos", "gc"}
     ),
 }
 """What names of columns say of what they hold, the clearest first."""
@@ -70,7 +72,7 @@ LETTERS_OF_A_WORD = 5
 STATE = "observation.state"
 """What LeRobot calls the positions of joints, mostly; and sometimes the pose of a hand, or all of a robot's state."""
 
-UNIT_IN_NAME = re.compile(r"[\[(]([a-zA-Z/^0-9·* ]+)[\])]\s*$")
+UNIT_IN_NAME = re.compile(r"[\[(]([a-zA-Z°/^0-9·* ]+)[\])]\s*$")
 
 
 class JointNaming(Enum):
@@ -190,7 +192,9 @@ def _by_number(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
     ends = {int(match[1]): joint for joint in joints if (match := re.search(r"(\d+)$", joint))}
     found: dict[str, dict[int, str]] = {}
     for name in names:
-        match = re.fullmatch(r"(.*?)(\d+)([\])]?(?:[._][A-Za-z_]+)?(?:\s*[\[(](?!\d+[\])])[^\])]*[\])])?)", name)
+        match = re.fullmatch(
+            r"(.*?)(\d+)([\])]?(?:[._ ][A-Za-z_ ]*[A-Za-z_])?(?:\s*[\[(](?!\d+[\])])[^\])]*[\])])?)", name
+        )
         if match:
             found.setdefault(f"{match[1]}{{k}}{match[3]}", {})[int(match[2])] = name
     for pattern, of in found.items():

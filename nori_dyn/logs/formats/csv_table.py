@@ -35,6 +35,9 @@ WIDE = 100
 LIST = re.compile(r'"?[\[(]([^\[\]()"]*)[\])]"?')
 """A cell that holds several numbers, as a list of Python, an array of NumPy or a vector of MATLAB is written."""
 
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", flags=re.IGNORECASE)
+"""A number whose decimals stand behind a comma."""
+
 Lines: TypeAlias = Sequence[tuple[int, str]]
 """Lines of a file that are not empty, with their numbers from 1."""
 
@@ -51,6 +54,7 @@ class Head:
         numbers: for each cell whether a number, or a time, stands there in one of the first lines, under its own name.
         dates: which cells hold times such as 2024-05-01T12:30:00.5.
         has_lists: whether cells hold lists, whose numbers are cells of their own: see `opened`.
+        has_commas: whether decimals stand behind commas, and something else between cells.
     """
 
     names: tuple[str, ...]
@@ -60,6 +64,7 @@ class Head:
     numbers: tuple[bool, ...]
     dates: frozenset[int] = frozenset()
     has_lists: bool = False
+    has_commas: bool = False
 
 
 def read_head(path: Path, lines: Lines) -> Head:
@@ -77,6 +82,10 @@ def read_head(path: Path, lines: Lines) -> Head:
     if not rest and not remarks:
         raise FileFormatError(f"{path}: is empty.")
     delimiter = _delimiter([line for _, line in (rest or remarks)[:SAMPLE]])
+    with_commas = [any(map(DECIMAL_COMMA.fullmatch, cells(line, delimiter))) for _, line in rest[:SAMPLE]]
+    has_commas = delimiter != "," and any(with_commas)
+    if has_commas:
+        rest = [(n, line.replace(",", ".") if k or with_commas[0] else line) for k, (n, line) in enumerate(rest)]
     first = cells(rest[0][1], delimiter) if rest else []
     above = [line for n, line in remarks if not rest or n < rest[0][0]]
     names: Sequence[str]
@@ -107,7 +116,10 @@ def read_head(path: Path, lines: Lines) -> Head:
     found = [cells(line, delimiter) for _, line in rows[:SAMPLE]]
     columns = [[row[k] for row in found if k < len(row)] for k in range(len(names))]
     dates = frozenset(k for k, column in enumerate(columns) if any(map(is_date, column)))
-    numbers = [k in dates or any(map(is_number, column)) for k, column in enumerate(columns)]
+    numbers = [
+        k in dates or any(is_number(cell) or DECIMAL_COMMA.fullmatch(cell) for cell in column)
+        for k, column in enumerate(columns)
+    ]
     is_read = [(own or not any(numbers)) and name not in twice for own, name in zip(numbers, names, strict=True)]
     described = (re.fullmatch(r"([\w.]+): (.*)", line.strip()) for n, line in remarks if not rows or n < rows[0][0])
     return Head(
@@ -118,6 +130,7 @@ def read_head(path: Path, lines: Lines) -> Head:
         tuple(is_read),
         dates,
         has_lists,
+        has_commas,
     )
 
 
@@ -197,8 +210,8 @@ def _delimiter(sample: Sequence[str]) -> str | None:
 
 
 def _no_number(path: Path, n: int, head: Head, found: Sequence[str], column: int, is_first: bool) -> FileFormatError:
-    if re.fullmatch(r"[+-]?\d*,\d+(e[+-]?\d+)?", found[column], flags=re.IGNORECASE):
-        advice = f"Decimal commas are not read. Write points: sed 's/,/./g' {path} > points.csv"
+    if DECIMAL_COMMA.fullmatch(found[column]):
+        advice = "Decimal commas are not read where commas stand between cells too: write semicolons between cells."
     elif is_first and not any(is_number(cell) for cell in found if cell):
         advice = "A line of units, or of other names? Remove it: below the names stand numbers only."
     else:
@@ -243,9 +256,11 @@ class CsvSource(LogSource):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._ends_early = False
+        self._has_commas = False
         first = next(self._pieces(), (1, b""))
         self._head = read_head(path, _lines(path, first)[:1000])
         head = self._head
+        self._has_commas = head.has_commas
         columns = tuple(name for name, is_numeric in zip(head.names, head.numbers, strict=True) if is_numeric)
         units, beside = _described(path)
         self.metadata = {**head.metadata, **beside}
@@ -302,11 +317,14 @@ class CsvSource(LogSource):
                         if len(rest) > LONGEST:
                             raise FileFormatError(f"{self.path}:{n}: is not a line of text.")
                         continue
-                    yield n, (piece := rest + content[:end])
+                    yield n, (piece := self._with_points(rest + content[:end]))
                     n += piece.count(b"\n")
                     rest = content[end:]
                 if rest and not self._ends_early:
-                    yield n, rest
+                    yield n, self._with_points(rest)
+
+    def _with_points(self, content: bytes) -> bytes:
+        return content.replace(b",", b".") if self._has_commas else content
 
     def _read(self, file: Any, is_first: bool) -> bytes:
         """Read the next megabytes of a file, of a truncated one what is left.

@@ -119,11 +119,11 @@ def format_of(path: Path) -> Format:
         is_bag = any(file.name.lower().endswith(BAG) for file in path.iterdir())
         return next(each for each in FORMATS if (each.endings == FOLDER if is_bag else each.name == TABLES))
     found = next((each for each in FORMATS if _ends(path, each)), None)
-    begun = _begins(path) if found is None or found.module == "csv_table" else None
+    advice = next((f" {hint}" for endings, hint in ELSEWHERE.items() if path.name.lower().endswith(endings)), "")
+    begun = _begins(path) if not advice and (found is None or found.module == "csv_table") else None
     if begun is not None and (found is None or begun.module == "json_files"):  # JSON that is called .txt
         found = begun
     if found is None:
-        advice = next((f" {hint}" for endings, hint in ELSEWHERE.items() if path.name.lower().endswith(endings)), "")
         known = _listed(FORMATS)
         raise FileFormatError(f"{path}: must end in {known}, or be the folder of a bag or of tables.{advice}")
     return found

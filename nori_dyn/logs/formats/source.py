@@ -172,6 +172,12 @@ def time_column(columns: Iterable[str]) -> str | None:
     return next((name for name in columns if name.lower() in TIMES), None)
 
 
+def whole_seconds(clock: str | None, columns: Iterable[str]) -> str | None:
+    """Column with the whole seconds of times whose nanoseconds are the clock: stamp.sec of stamp.nanosec; or None."""
+    whole = re.sub(r"n(?:ano)?(?=sec(?:ond)?s?$)", "", clock or "")
+    return whole if whole != clock and whole in columns else None
+
+
 def goes_on(t: Floats) -> bool:
     """Whether numbers (n,) are times: most of them are later than the one before, and hardly any earlier."""
     steps = np.diff(t)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from nori_dyn.errors import InputError, MappingError
-from nori_dyn.logs.formats.source import Stream, suggestion, time_column
+from nori_dyn.logs.formats.source import Stream, suggestion, time_column, whole_seconds
 from nori_dyn.logs.mapping.conversions import (
     VELOCITY,
     Conversion,
@@ -282,7 +282,7 @@ class BoundStream:
     Attributes:
         stream: the stream.
         settings: what the mapping says of it.
-        clock: the column with its times; None where it has none.
+        clock: the column with its times; None where it has none. Of nanoseconds alone, `whole` has the seconds.
         unit: what one of these times is in seconds.
         pieces: what its numbers make; those without a conversion are one, the first.
     """
@@ -294,9 +294,14 @@ class BoundStream:
     pieces: tuple[Piece, ...]
 
     @cached_property
+    def whole(self) -> str | None:
+        """The column with the whole seconds of its times, where these are in two."""
+        return whole_seconds(self.clock, self.stream.columns)
+
+    @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The columns to read, each once; that of the times first, where there is one."""
-        wanted = [] if self.clock is None else [self.clock]
+        """The columns to read, each once; those of the times first, where there are any."""
+        wanted = [column for column in (self.clock, self.whole) if column is not None]
         return tuple(dict.fromkeys([*wanted, *(column for piece in self.pieces for column in piece.columns)]))
 
     @cached_property
@@ -321,6 +326,8 @@ class BoundStream:
         if self.clock is None:
             return None
         t, step = values[0] * self.unit - self.settings.delay, self.settings.step
+        if self.whole is not None:
+            t = values[1] + t
         if step is None or not len(t):
             return t
         return np.asarray((t[0] if begin is None else begin) + step * np.arange(first, first + len(t)))

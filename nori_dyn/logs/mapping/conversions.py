@@ -55,7 +55,7 @@ def known_units(of: str) -> tuple[str, ...]:
 
 
 def _bare(unit: str) -> str:
-    return unit.translate(str.maketrans("", "", " ·*^.")).replace("**", "")
+    return unit.translate(str.maketrans("", "", " ·*^.")).replace("°", "deg")
 
 
 Conversion: TypeAlias = Callable[[Floats], Floats]

@@ -54,7 +54,7 @@ SAME = (0.5, 2.0)
 """Ratio of the motion of q to that by qd, where the two agree but for noise."""
 
 HALF_A_TURN = math.pi + 1e-6
-"""Angles that are never larger may jump by a turn [rad]."""
+"""Angles that are never farther apart than twice that may jump by a turn [rad]."""
 
 
 def limits(tree: KinematicTree, q: Floats) -> Iterator[PlausibilityWarning]:
@@ -78,6 +78,9 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[PlausibilityWarning]:
         DEGREES: np.where(turns & reaches_far(positions[:, turns]), positions / DEGREE, positions),
         "Lengths look like millimetres.": np.where(
             ~turns & reaches_far(positions[:, ~turns]), positions / 1000, positions
+        ),
+        "They are within these less whole turns: map q with `orientation: modulo`.": np.where(
+            turns, (positions + math.pi) % math.tau - math.pi, positions
         ),
     }
     fits = [words for words, other in explanations.items() if outside(other).any(axis=1).mean() <= share / 10]
@@ -248,8 +251,8 @@ def _is_limited(tree: KinematicTree, i: int) -> bool:
 
 
 def unwrapped(angle: Floats) -> Floats:
-    """An angle (N,) without the jumps of one that is kept within half a turn."""
-    return np.asarray(np.unwrap(angle)) if np.abs(angle).max() <= HALF_A_TURN else angle
+    """An angle (N,) without the jumps of one that is kept within a turn."""
+    return np.asarray(np.unwrap(angle)) if np.ptp(angle) <= 2 * HALF_A_TURN else angle
 
 
 def _strides(position: Floats, velocity: Floats, dt: float) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ from nori_dyn.algebra.ranges import holding
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.solve.plausibility.magnitudes import reach, robot_weight
-from nori_dyn.solve.plausibility.motion import STRIDES, freedoms_read, joint_of
+from nori_dyn.solve.plausibility.motion import STRIDES, angular, freedoms_read, joint_of, unwrapped
 from nori_dyn.solve.plausibility.warning import DEGREE, PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import LOAD
@@ -149,6 +149,7 @@ def misread_torques(
     is_bare = not tree.closing_parts and all(each.type in BARE for each in tree.components)
     if not read or not is_bare or tree.nq != tree.nv or not np.any(tree.gravity):
         return
+    q = np.column_stack([unwrapped(x) if turns else x for x, turns in zip(q.T, angular(tree)[0], strict=True)])
     width = max(3, len(q) // STRIDES)
     n = len(q) // width
     if n < FEWEST:

@@ -58,6 +58,16 @@ def test_names_may_stand_in_a_remark(tmp_path):
     assert found == {"q[0]": [1, 3], "q[1]": [2, 4]}
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+@pytest.mark.parametrize("fast", [True, False])
+def test_decimals_may_stand_behind_commas_where_something_else_stands_between_cells(path, monkeypatch, delimiter, fast):
+    monkeypatch.setattr("nori_dyn.logs.formats.csv_table.PIECE", 1000)
+    monkeypatch.setattr("nori_dyn.logs.formats.csv_table.LARGE", 0 if fast else 1 << 30)
+    lines = [["t [s]", "q, of one", "mode"], *[["0,5", "-1,5e-1", "a, b"], ["1", "", "b"], ["1,5", "2", "c"]] * 100]
+    found = read(path, text="\n".join(map(delimiter.join, lines)))
+    np.testing.assert_equal(found, {"t [s]": [0.5, 1.0, 1.5] * 100, "q, of one": [-0.15, np.nan, 2.0] * 100})
+
+
 def test_columns_of_text_are_left_out_and_others_not_looked_at(path):
     assert str(read(path, text="mode,q[0],\nidle,1,x\nrun,,y\n")) == "{'q[0]': [1.0, nan]}"
     assert read(path, "a", text="a,b\n1,2\n3,broken\n") == {"a": [1, 3]}

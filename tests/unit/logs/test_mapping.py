@@ -233,6 +233,42 @@ def test_degrees_and_milliseconds_are_seen_and_what_was_wanted_is_not_taken_for_
     assert {str(entry["from"]) for entry in entries(found).values()} == {"q[{k}]", "dq[{k}]"}
 
 
+@pytest.mark.parametrize(
+    ("q", "qd", "unit"),
+    [
+        ("theta{k}", "dtheta{k}", None),
+        ("Axis {k} ActPos [°]", "Axis {k} ActVelo [°/s]", "°"),
+        ("J{k} angle (deg)", "J{k} speed (deg/s)", "deg"),
+    ],
+)
+def test_what_controllers_call_columns(tmp_path, q, qd, unit):
+    names = {"q": q, "qd": qd, "tau": "eff_{k}"}
+    arrays = {name.format(k=k): np.linspace(0, k, N) for name in names.values() for k in (1, 2)}
+    np.savez(tmp_path / "log.npz", **arrays)
+    found = entries(drafted(tmp_path / "log.npz", arm("hip", "knee"))[0])
+    for kind, name in names.items():
+        assert found[f"{kind}:{{joint}}"]["from"] == [name.format(k=k) for k in (1, 2)]
+    assert found["q:{joint}"].get("unit") == unit
+
+
+@pytest.mark.parametrize("dt", [0.005, 0.4, 2.0])
+@pytest.mark.parametrize("name", ["header.stamp.{}sec", "stamp_{}secs"])
+def test_times_may_be_seconds_and_nanoseconds(tmp_path, dt, name):
+    """As stamps of ROS are in tables."""
+    t = 1.7e9 + 0.3 + dt * np.arange(N)
+    whole, rest = np.floor(t), np.round(1e9 * (t - np.floor(t)))
+    clock = name.format("nano" if "header" in name else "n")
+    np.savez(tmp_path / "log.npz", **{name.format(""): whole, clock: rest, "q": np.ones((N, 2)), "qd": np.ones((N, 2))})
+    found, _ = drafted(tmp_path / "log.npz", ARM)
+    assert dict(found.streams[""][0]) == {"clock": clock, "unit": "ns"}
+    assert not found.left_over
+    mapping = {
+        "columns": [*MOTION, {"of": "qdd:{joint}", "value": 0.0}],
+        "streams": {"": {"clock": clock, "unit": "ns"}},
+    }
+    np.testing.assert_allclose(samples_in(tmp_path / "log.npz", ID, mapping=mapping).t, t, rtol=0, atol=1e-6)
+
+
 def test_limbs_and_currents(tmp_path):
     tree = arm("l_hip", "l_knee", "r_hip", "r_knee")
     legs = {"right_leg_q": np.zeros((N, 2)), "left_leg_q": np.ones((N, 2))}

@@ -144,7 +144,7 @@ def test_contact_states_and_what_is_read_in_each(tmp_path):
 
 def test_an_ending_that_none_has_is_refused_with_the_known_ones(tmp_path):
     for name in ("log.xlsx", "log", ".csv.zip"):
-        (tmp_path / name).write_text("q[0]\n1\n")
+        (tmp_path / name).write_text("PK\x03\x04" if name == "log.xlsx" else "q[0]\n1\n")
         with pytest.raises(FileFormatError, match=r"must end in \.csv, .*\.parquet.*\.mcap.*or be the folder of a bag"):
             open_log(tmp_path / name)
         with pytest.raises(FileFormatError, match=r"must end in \.csv, "):

@@ -202,13 +202,20 @@ def test_sigmas_that_nobody_gave_are_no_measure(log):
     assert [each.check for each in found] == ["torques"]  # by the model alone
 
 
-def test_angles_within_half_a_turn_are_unwrapped(log):
+@pytest.mark.parametrize("least", [-np.pi, 0.0])
+def test_angles_within_a_turn_are_unwrapped(log, least):
     tree = log.tree.replace(joints=(Revolute(), *log.tree.joints[1:]))
     t = log.t - log.t[0]
     q, qd = np.zeros((N, 3)), np.zeros((N, 3))
-    q[:, 0], qd[:, 0] = (3 * t + np.pi) % (2 * np.pi) - np.pi, 3.0
+    q[:, 0], qd[:, 0] = (3 * t - least) % (2 * np.pi) + least, 3.0
     system = nd.System(tree, nd.sensors("inverse_dynamics"))
     assert plausibility_warnings(system, q, qd, np.zeros((N, 3)), dt=DT) == []
+
+
+def test_angles_from_zero_to_a_turn(log):
+    (found,) = log.doubts(q=log.q % (2 * np.pi)).values()
+    assert found.check == "limits"
+    assert found.message.endswith("map q with `orientation: modulo`.")
 
 
 def slow_arm(friction=2.0):
