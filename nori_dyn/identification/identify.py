@@ -344,7 +344,7 @@ class _Estimation:
         doubts += turned_signs(problem.parameters, plain)
         doubts += unlikely_masses(problem.parameters, values)
         doubts += contradicted_priors(solution.checks)
-        doubts += late_readings(late, problem.tree)
+        doubts += late_readings(late, problem.tree, formulation.options.cutoff)
         doubts += opposite_readings(names, logs, before)
         doubts += unconnected_readings(self.constant, names, logs, before)
         identified = [each.name for each in combinations if each.is_identified]

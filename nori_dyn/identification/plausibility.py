@@ -285,18 +285,25 @@ def delays(names: Sequence[str], logs: Sequence[Evidence], solution: Solution, d
     }
 
 
-def late_readings(found: Mapping[str, float], tree: KinematicTree) -> Iterator[str]:
-    """Yield sentences on readings that are late, of a robot whose friction may know presliding already."""
+def late_readings(found: Mapping[str, float], tree: KinematicTree, cutoff: float | None) -> Iterator[str]:
+    """Yield sentences on readings that are late, of a robot whose friction may know presliding already.
+
+    Args:
+        found: how late they are [s].
+        tree: the robot.
+        cutoff: frequency of the low-pass over regressor and readings [Hz]; None without one.
+    """
     has = any(isinstance(each, Friction) and each.presliding for each in tree.components)
     advice = "compare what was held out without `presliding`" if has else "look for `presliding` too"
+    noisy = "" if cutoff is not None else " Noisy velocities look so as well: compare with a cutoff first (--cutoff 5)."
     for verb, sign in (("lag", 1.0), ("lead", -1.0)):
         own = {name: sign * late for name, late in found.items() if sign * late > 0}
         if own:
             shown = ", ".join(f"'{name}' by {1e3 * late:.3g} ms" for name, late in own.items())
             yield (
-                f"Readings {verb} the motion: {shown}. Correct it in the mapping (delay); until then friction and "
-                "inertia are biased. For a single joint, friction that is no function of the velocity looks the same: "
-                f"{advice}."
+                f"Readings {verb} the motion: {shown}.{noisy} Correct it in the mapping (delay); until then friction "
+                "and inertia are biased. For a single joint, friction that is no function of the velocity looks the "
+                f"same: {advice}."
             )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from nori_dyn.logs.drafts.drafting import IN_NAME, DraftEntry, Drafting, unit_in_name
-from nori_dyn.logs.drafts.families import LIMBS, NOT_MEASURED, inertial_kind, kind_of, words_of
+from nori_dyn.logs.drafts.families import LIMBS, NOT_MEASURED, WORDS, inertial_kind, kind_of, words_of
 from nori_dyn.logs.mapping.conversions import STANDARD_GRAVITY
 from nori_dyn.measurements.contacts import CONTACT
 from nori_dyn.model.joints import FORCE
@@ -148,8 +148,8 @@ def _of_contact(of: Drafting, contact: str, near: Mapping[str, Set[str]]) -> Ite
     name = f"{CONTACT}{contact}"
     flags = [n for n, words in near.items() if CONTACTS & words and np.isin(of.values[n], (0.0, 1.0)).all()]
     forces = [n for n, words in near.items() if LOADS & words and not NOT_MEASURED & words]
-    if len(forces) > 1:  # of a vector that along z
-        forces = [n for n in forces if {"z", "fz"} & near[n]]
+    if len(forces) > 1:  # of a vector, or of a wrench, the force along z
+        forces = [n for n in forces if {"z", "fz"} & near[n] and not WORDS["tau"] & near[n]]
     if len(flags) == 1:
         entry: dict[str, object] = {"of": name, "from": flags[0]}
         yield DraftEntry(entry, "named as this contact, zeros and ones", tuple(flags), (name,))

@@ -422,8 +422,9 @@ def test_signs_and_delays_are_noticed(tmp_path, arm):
     found = identified(**{k: v[late:] for k, v in arrays.items()} | {"tau": arrays["tau"][:-late]})
     assert any("Readings lag the motion" in note for note in found.notes)
     assert found.fits[1].delay == pytest.approx(late * 0.002, rel=0.1)
-    assert "look for `presliding` too" in next(late_readings({"tau": 0.01}, arm))
-    assert "what was held out without `presliding`" in next(late_readings({"tau": 0.01}, with_presliding(arm)))
+    assert "look for `presliding` too" in next(late_readings({"tau": 0.01}, arm, 5.0))
+    assert "what was held out without `presliding`" in next(late_readings({"tau": 0.01}, with_presliding(arm), 5.0))
+    assert "compare with a cutoff first" in next(late_readings({"tau": 0.01}, arm, None))
 
 
 def test_links_that_would_weigh_far_more_or_less_than_in_the_model_are_told(arm):

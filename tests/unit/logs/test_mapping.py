@@ -457,6 +457,10 @@ FORCE[0] = 1500.0  # an impact
             {"l_foot": {"from": "left_foot.wrench.force.z", "scale": -1, "above": 60.0}},
         ),
         (
+            {f"left_foot_force.wrench.{part}.{x}": FORCE for part in ("force", "torque") for x in "xyz"},
+            {"l_foot": {"from": "left_foot_force.wrench.force.z", "above": 60.0}},
+        ),
+        (
             {"foot_contact": np.stack([FORCE > 10, FORCE < 10], axis=1).astype(float)},
             {"l_sole": {"from": "foot_contact[0]"}, "r_sole": {"from": "foot_contact[1]"}},
         ),
