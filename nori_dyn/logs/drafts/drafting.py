@@ -10,6 +10,7 @@ import numpy as np
 
 from nori_dyn.logs.drafts.families import (
     MEASURED,
+    MOTORS,
     NOT_MEASURED,
     NUMBERED,
     STATE,
@@ -212,12 +213,12 @@ def unit_in_name(column: str, si: str) -> str | None:
     return "" if unit is not None and factor(unit, si) == 1 else unit
 
 
-def _likeliest_first(family: Family) -> tuple[bool, bool, bool, int, int]:
+def _likeliest_first(family: Family) -> tuple[bool, bool, bool, bool, int, int]:
     """The order of families that may be one quantity."""
     words = set(family.words)
     is_bare = words <= NUMBERED
     is_open = family.joints is None or family.tie is JointNaming.NUMBERS
-    return is_open, is_bare, not MEASURED & words, -len(family.columns), len(family.words)
+    return is_open, is_bare, not MEASURED & words, bool(MOTORS & words), -len(family.columns), len(family.words)
 
 
 def _by_ratio(ratio: float, is_in_degrees: bool) -> bool | None:

@@ -35,6 +35,9 @@ LETTERS = {"a": "accelerometer", "w": "gyroscope", "g": "gyroscope"}
 BARE = {"{joint}": "q", "d_{joint}": "qd", "dd_{joint}": "qdd"}
 """What columns hold whose names are those of joints and say no more."""
 
+MOTORS = frozenset({"theta", "dtheta", "ddtheta"})
+"""Words of angles of joints, and of those of their motors where beside q."""
+
 NUMBERED = frozenset({"joint", "joints", "axis", "j"})
 """Words of numbered columns that say of which joint they are, and no more."""
 
