@@ -19,6 +19,8 @@ from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.descriptions.model_sensors import ModelSensor
+    from nori_dyn.estimation.preset_data import VendorLog
+    from nori_dyn.estimation.presets import Preset
     from nori_dyn.logs.drafts.draft import Draft
     from nori_dyn.logs.mapping.record import SampleRecord
 
@@ -132,6 +134,7 @@ def _draft(
 ) -> None:
     """Draft the mapping that ties a log to a robot, or to a plan."""
     from nori_dyn.estimation.log_run import LogRunner
+    from nori_dyn.estimation.preset_logs import vendor_log
     from nori_dyn.estimation.presets import shipped_presets
     from nori_dyn.estimation.run_options import RECOGNISE
     from nori_dyn.logs.drafts.draft import draft
@@ -159,12 +162,16 @@ def _draft(
             raise InputError(f"sensors '{known.name}' have no contacts to recognise.")
         record = SampleRecord.of_sensors(tree, in_contact(known, contacts) if are_told else known, are_told)
     with open_log(log) as source:
+        vendor = vendor_log(ready, source, record) if ready is not None and is_preset else None
         made = draft(source, record, ready.data.order, ready.data.called) if ready else draft(source, record)
-    text = mapping_text(made, log)
+    text = mapping_text(made, log) if vendor is None else vendor[1].text(log.name, made.robot)
     if out is None:
         typer.echo(text, nl=False)
         return
     write_bytes(out, text.encode())
+    if ready is not None and vendor is not None:
+        show(*_commands_of_vendor(log, out, robot, ready, *vendor))
+        return
     show(
         f"{len(made.guesses)} guesses for '{made.robot}', written to {out}: look through them. Nothing was found for "
         f"{len(made.lacking)} quantit{'y' if len(made.lacking) == 1 else 'ies'}, and {len(made.left_over)} columns are "
@@ -177,6 +184,20 @@ def _draft(
             )
         ),
     )
+
+
+def _commands_of_vendor(
+    log: Path, mapping: Path, robot: str, preset: Preset, name: str, kind: VendorLog
+) -> Iterator[str]:
+    """Yield what mapping a preset has of a log, and the commands that take it."""
+    yield f"The mapping '{name}' of preset '{preset.name}', written to {mapping}: {kind.about}."
+    if kind.doubt:
+        yield f"It leaves open: {kind.doubt}"
+    given = "--mapping", mapping, *(() if kind.differentiate is None else ("--differentiate", str(kind.differentiate)))
+    yield next_command("estimate", log, "--robot", robot, *given)
+    base = () if preset.data.base == "fixed" else ("--base", preset.data.base)
+    locked = (word for joint in preset.data.locked for word in ("--lock", joint))
+    yield next_command("identify", log, "--robot", preset.source, *base, *locked, *given)
 
 
 def _fitting_commands(

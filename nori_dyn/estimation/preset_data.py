@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, FiniteFloat
 
 from nori_dyn.filtering.false_alarms import Alarms
-from nori_dyn.logs.mapping.log_mapping import LogMapping, Names, Strict, Three
+from nori_dyn.logs.mapping.log_mapping import LogMapping, Names, Strict, Three, mapping_yaml
 from nori_dyn.measurements.config_errors import ConfigSchema
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
@@ -65,6 +65,14 @@ class VendorLog(LogMapping):
     dt: Positive | None = None
     differentiate: Literal["smoother", "kalman"] | Annotated[int, Field(gt=0)] | None = None
     doubt: str = ""
+
+    def text(self, log: str, robot: str) -> str:
+        """The mapping as a YAML file of its own, for a log of a robot."""
+        content = self.model_dump(include=set(LogMapping.model_fields), by_alias=True, exclude_unset=True)
+        if self.dt is not None:
+            content["clock"] = {"rate": 1 / self.dt, **content.get("clock", {})}
+        about = f"What the columns of {log} are for '{robot}'.", self.about, self.doubt
+        return mapping_yaml(LogMapping.model_validate(content), [" ".join(each.split()) for each in about if each])
 
 
 class PresetData(Strict):

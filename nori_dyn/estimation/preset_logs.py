@@ -89,17 +89,26 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         with open_log(given.path) as source:
             found = _by_vendor(preset, given, source, what) or _by_draft(preset, given, source, what)
     reasons = found.reasons
-    if preset.model is not None and wanted.robot is not None:
+    if preset.model is not None and wanted.robot is not None and preset.components is None:
         reasons += (f"links, friction and rotors as identified, {', '.join(wanted.robot)}, in place of {preset.model}",)
     return replace(found, reasons=reasons, contacts=wanted.contacts and RECOGNISE, alarms=wanted.alarms)
 
 
+def vendor_log(preset: Preset, source: LogSource, record: SampleRecord) -> tuple[str, VendorLog] | None:
+    """The mapping of a preset that lacks least of what is read of a log, and its name; None of logs it does not know.
+
+    It knows those whose positions are among the columns.
+    """
+    fitting = min(_fitting(preset.data.logs, source, record), key=lambda found: found[0], default=None)
+    return None if fitting is None else fitting[1:]
+
+
 def _by_vendor(preset: Preset, log: Log, source: LogSource, what: str | Iterable[str] | None) -> PresetLog | None:
     """A log tied by the one of a preset's mappings that lacks least; None where none has its positions."""
-    fitting = min(_fitting(preset.data.logs, source, preset.record(what)), key=lambda found: found[0], default=None)
-    if fitting is None:
+    known = vendor_log(preset, source, preset.record(what))
+    if known is None:
         return None
-    _, name, kind = fitting
+    name, kind = known
     tied = replace(log, mapping=_completed(kind, log.mapping))
     doubts = tuple(filter(None, (kind.doubt,)))
     return PresetLog(tied, preset.plan(what), None, (f"{name}: {kind.about}",), doubts, kind)

@@ -234,6 +234,19 @@ def test_a_draft_for_a_preset_knows_its_motors_and_sensors(told, tmp_path, monke
     assert nd.tools.load_mapping("map.yaml").columns[-1].of == "gyro:base_link"  # it walks, by its model
 
 
+def test_the_mapping_that_a_preset_has_of_a_log_is_written_for_other_commands(told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log = Path(nd.__file__).parents[1] / "presets" / "logs" / "double_pendulum.csv.gz"
+    lines = told("info", log, "--robot", "double_pendulum", "--draft", "map.yaml").splitlines()
+    assert lines[0].startswith("The mapping 'recorded' of preset 'double_pendulum', written to map.yaml")
+    model = nd.preset("double_pendulum").source
+    assert lines[2] == f"Next: nori-dyn identify {log} --robot {model} --mapping map.yaml"
+    *_, tau = nd.tools.load_mapping("map.yaml").columns
+    assert (tau.source, tau.offset) == (["tau1", "tau2"], [0.045, 0.006])
+    output = told(*lines[2].split()[2:], "--parameters", "friction", "--held-out", "0")
+    assert "Joints and readings" in output  # what stands for no joint by its name alone was read
+
+
 def test_joints_that_a_log_lacks_are_frozen_by_the_command_that_follows(told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     *known, last = load("ur5").joint_names

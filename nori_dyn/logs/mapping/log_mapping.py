@@ -196,9 +196,14 @@ def save_mapping(mapping: LogMapping, path: str | Path, about: Sequence[str] = (
         >>> nd.tools.load_mapping("drives.yaml").calibration["tau:joint1"].gain
         11.5
     """
+    write_bytes(path, mapping_yaml(mapping, about).encode())
+
+
+def mapping_yaml(mapping: LogMapping, about: Sequence[str] = ()) -> str:
+    """The YAML that `save_mapping` writes."""
     content = mapping.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     text = yaml.safe_dump(content, sort_keys=False, width=float("inf"), allow_unicode=True, default_flow_style=None)
-    write_bytes(path, "".join([*(f"# {line}\n" for line in about), text]).encode())
+    return "".join([*(f"# {line}\n" for line in about), text])
 
 
 SCHEMA = ConfigSchema(
