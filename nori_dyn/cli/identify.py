@@ -275,7 +275,7 @@ class FitOptions:
 
     def _tied(self, log: Log, record: SampleRecord, still: Sequence[str], as_json: bool) -> tuple[Log, bool]:
         """A log, tied by a draft where nothing says what its columns are, and whether it has velocities."""
-        from nori_dyn.estimation.legged import legs_of
+        from nori_dyn.descriptions.legs import legs_of
         from nori_dyn.estimation.preset_logs import drafted, questions_of, reasons_of
 
         tied, made = drafted(log, record)

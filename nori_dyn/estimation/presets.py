@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from nori_dyn.algebra.spatial import spatial_inertia
 from nori_dyn.components.base import OnJoints
 from nori_dyn.components.config import components_of
+from nori_dyn.descriptions.legs import legs_of
 from nori_dyn.descriptions.robot_names import EXTRA, robots
 from nori_dyn.descriptions.robots import load_robot
 from nori_dyn.descriptions.sensor_configs import load_sensors, shipped_files
@@ -37,7 +38,7 @@ from nori_dyn.errors import (
     UnknownPresetError,
     WrongKindError,
 )
-from nori_dyn.estimation.legged import legs_of, with_fewer
+from nori_dyn.estimation.legged import estimates_of, with_fewer
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
 from nori_dyn.estimation.preset_data import SCHEMA, Estimand, PresetData, VendorLog
@@ -417,7 +418,7 @@ def _of_model(
         gravity=None if gravity is None else [*gravity],
         locked=dict(locked),
         doubts={"": question} if (question := asked if legs is None else legs.question) else {},
-        estimates=of_arm if legs is None else with_fewer(legs.estimates()),
+        estimates=of_arm if legs is None else with_fewer(estimates_of(legs)),
     )
     return Preset(data, Path(model), model, components)
 

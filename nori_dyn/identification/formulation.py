@@ -59,7 +59,7 @@ class IdentifyOptions:
     has_curves: bool
     robots: tuple[str, ...] = ("",)
     own: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def tree(self) -> KinematicTree:

@@ -18,6 +18,7 @@ from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 from nori_dyn.components.friction import ANY_EXCESS
+from nori_dyn.descriptions.legs import Legs, legs_of
 from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.filtering.history import History
@@ -45,15 +46,17 @@ from nori_dyn.identification.plausibility import (
     turned_signs,
     unconnected_readings,
     unlikely_masses,
-    unread_torques,
+    unread,
     weak_motion,
 )
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.logs.log import Log, read_log
-from nori_dyn.logs.mapping.record import ALWAYS
+from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiate, differentiator
 from nori_dyn.logs.reading import SampleReader
 from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.contacts import CONTACT
+from nori_dyn.measurements.external_wrench import ExternalWrench
 from nori_dyn.measurements.joint_torque import JointTorque
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Free
@@ -377,7 +380,7 @@ class _Estimation:
             doubts=tuple(doubts),
             remarks=(
                 *notes,
-                *unread_torques(formulation.options.unread),
+                *formulation.options.remarks,
                 *flat_curves(flat),
                 *insignificant_harmonics(self.insignificant),
             ),
@@ -420,24 +423,22 @@ def in_contact(
         InputError: contacts of sensors that have none; contacts of several logs that were recognised in one.
         UnknownSensorNameError: there is no such contact.
     """
+    remarks, are_told = tuple[str, ...](), True
     if isinstance(system, System):
         if sensors is not None:
             raise InputError("a System has its sensors: give the robot, to name others.")
         tree, chosen = system.tree, None
+    elif sensors is None:
+        tree, (chosen, remarks, are_told) = system, _read_by(system, logs)
     else:
-        tree = system
-        named = SENSORS[any(isinstance(joint, Free) for joint in tree.joints)] if sensors is None else sensors
-        chosen = load_sensors(named) if isinstance(named, str) else named
+        tree, chosen = system, load_sensors(sensors) if isinstance(sensors, str) else sensors
     names = () if chosen is None else chosen.contact_names
     if chosen is None or not names:
         if contacts is not None:
             raise InputError("the sensors have no contacts. Give the robot, and `sensors` that have.")
-        if not isinstance(system, System):
-            assert chosen is not None
-            chosen, unread = (chosen, ()) if sensors is not None else _read_by(chosen, tree, logs)
-            system = System(tree, chosen)
-            return {"systems": {ALWAYS: system}, "contact_names": (), "contacts": None, "unread": unread}
-        return {"systems": {ALWAYS: system}, "contact_names": (), "contacts": None}
+        own = system if isinstance(system, System) or chosen is None else System(tree, chosen)
+        return {"systems": {ALWAYS: own}, "contact_names": (), "contacts": None, "remarks": remarks}
+    contacts = contacts if are_told or contacts is not None else names
     if isinstance(contacts, History):
         if contacts.contacts is None or contacts.contacts.names != names or len(logs) != 1:
             raise InputError(
@@ -452,28 +453,61 @@ def in_contact(
         every = {state: System(tree, chosen.in_contact(*state)) for state in ((), names)}  # have all readings
         states = set().union(*(SampleReader(every, names).states(log) for log in logs))
     systems = {state: System(tree, chosen.in_contact(*state)) for state in sorted(states)}
-    return {"systems": systems, "contact_names": names, "contacts": contacts}
+    return {"systems": systems, "contact_names": names, "contacts": contacts, "remarks": remarks}
 
 
-def _read_by(sensors: SensorSet, tree: KinematicTree, logs: Sequence[Log]) -> tuple[SensorSet, tuple[str, ...]]:
-    """Sensors but for the torques of joints that a log holds nothing of, and these joints: none if that is of all."""
-    lacking, groups = set[str](), dict[str, tuple[str, ...]]()
+def usual_sensors(tree: KinematicTree) -> SensorSet:
+    """What is read of a log where only a robot is given: the shipped set, with the feet of a floating base as contacts.
+
+    Readings of a foot and its contact stand for each other: a log holds the one or the other.
+    """
+    usual, legs = _usual(tree)
+    return usual if legs is None else _with_feet(usual, legs, legs.feet)
+
+
+def _usual(tree: KinematicTree) -> tuple[SensorSet, Legs | None]:
+    floats = any(isinstance(joint, Free) for joint in tree.joints)
+    return load_sensors(SENSORS[floats]), legs_of(tree) if floats else None
+
+
+def _with_feet(sensors: SensorSet, legs: Legs, feet: Sequence[str]) -> SensorSet:
+    ground = SensorSet.from_dict({"name": sensors.name, **legs.ground(feet)})
+    return replace(sensors, measurements=(*sensors.measurements, *ground.measurements), contacts=ground.contacts)
+
+
+def _read_by(tree: KinematicTree, logs: Sequence[Log]) -> tuple[SensorSet, tuple[str, ...], bool]:
+    """The usual sensors but for what logs hold nothing of, remarks on that, and whether they tell which feet stand.
+
+    Torques are not read of joints of which logs hold none, if they hold that of others. On a robot with feet wrenches
+    that they do not hold are unknown on these, and zero on the ends of other limbs.
+    """
+    (usual, legs), lacking = _usual(tree), set[str]()
+    record = SampleRecord.of_sensors(tree, usual_sensors(tree))
     for log in logs:
-        with log.opened({ALWAYS: System(tree, sensors)}) as (_, binding):
+        with log.opened(record.systems, record.contacts) as (_, binding):
             lacking |= {*binding.lacking}
-            groups |= binding.record.groups
-    read, unread, n_read = list[Measurement](), list[str](), 0
-    for one in sensors.measurements:
-        if not isinstance(one, JointTorque) or one.value is not None:
-            read.append(one)
-            continue
-        for own in one.each(tree):
-            if lacking & {*groups[f"tau:{own.joints}"]}:
-                unread.append(str(own.joints))
+    silent = {name for name, own in record.groups.items() if lacking & {*own}}
+    has_torques = any(name.startswith("tau:") and name not in silent for name in record.groups)
+    feet = {} if legs is None else {tree.names[tree.frame(name).link]: name for name in legs.feet}
+    read, joints, standing, others = list[Measurement](), list[str](), list[str](), list[str]()
+    for one in usual.measurements:
+        is_reading = isinstance(one, JointTorque | ExternalWrench) and one.value is None
+        for own in one.each(tree) if is_reading else [one]:
+            if isinstance(own, JointTorque) and has_torques and f"tau:{own.joints}" in silent:
+                joints.append(str(own.joints))
+            elif isinstance(own, ExternalWrench) and feet and f"fx:{own.links}" in silent:
+                if own.links in feet:
+                    standing.append(feet[own.links])
+                else:
+                    others.append(str(own.links))
+                    read.append(own.model_copy(update={"value": 0.0}))
             else:
                 read.append(own)
-                n_read += 1
-    return (replace(sensors, measurements=tuple(read)), tuple(unread)) if unread and n_read else (sensors, ())
+    chosen = replace(usual, measurements=tuple(read)) if joints or standing or others else usual
+    if legs is not None and standing:
+        chosen = _with_feet(chosen, legs, standing)
+    are_told = not lacking & {f"{CONTACT}{name}" for name in standing}
+    return chosen, tuple(unread(joints, standing, others, are_told)), are_told
 
 
 def logs_of(given: Given, robots: tuple[str, ...]) -> list[tuple[int, Log]]:

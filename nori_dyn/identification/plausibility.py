@@ -115,13 +115,27 @@ def weak_motion(
         )
 
 
-def unread_torques(joints: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence on joints whose torques the logs lack."""
+def unread(joints: Sequence[str], feet: Sequence[str], others: Sequence[str], are_told: bool) -> Iterator[str]:
+    """Yield sentences on what the logs do not hold, and what is taken for it.
+
+    Args:
+        joints: those whose torque is not read.
+        feet: those whose wrench is not.
+        others: links at the ends of other limbs whose wrench is not.
+        are_told: whether the logs tell which feet stand.
+    """
     if joints:
         yield (
             f"The logs hold no torque of {listed(map(repr, joints))}, which is not read: friction, rotors and offsets "
             "there are as in the model."
         )
+    if feet:
+        when = (
+            "" if are_told else f" at every sample. Columns contact:{feet[0]} and so on, 1 where it stands, tell more"
+        )
+        yield f"The logs hold no wrench on {listed(map(repr, feet))}: what the ground does there is unknown{when}."
+    if others:
+        yield f"The logs hold no wrench on {listed(map(repr, others))}: nothing is taken to touch it."
 
 
 def flat_curves(joints: Sequence[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
+from nori_dyn.descriptions.legs import legs_of
 from nori_dyn.errors import (
     DoubtfulLogError,
     InputError,
@@ -17,7 +18,6 @@ from nori_dyn.errors import (
     UnknownPresetError,
     WrongKindError,
 )
-from nori_dyn.estimation.legged import legs_of
 from nori_dyn.estimation.presets import known_presets
 from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log

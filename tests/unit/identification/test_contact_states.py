@@ -116,6 +116,6 @@ def test_contacts_are_recognised_or_refused(tmp_path):
     with pytest.raises(nd.errors.InputError, match="not recognised by sensors with the contacts"):
         nd.identify([log, log], of.tree, contacts=recognised, **options)
     with pytest.raises(nd.errors.InputError, match="have no contacts"):
-        nd.identify(log, of.tree, contacts=["l_foot"])
+        nd.identify(log, of.tree, contacts=["l_foot"], sensors="identification_floating")
     with pytest.raises(nd.errors.UnknownSensorNameError, match="hand"):
         nd.identify(log, of.tree, contacts=["hand"], **options)
