@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.filtering.history import History
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.consistent import check_known, consistent_estimate
 from nori_dyn.identification.elimination import row_names
@@ -23,7 +22,6 @@ from nori_dyn.identification.regression import Regression, force_readings_of, re
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.reading import SampleReader
-from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.model.tree import KinematicTree
@@ -34,12 +32,6 @@ from nori_dyn.system.variables import OFFSET
 from nori_dyn.tables import listed, spaced
 from nori_dyn.typing import Floats
 
-SAME_TIME = 1e-6
-"""Most by which the times of a sample and of its recognised contacts may differ [s]."""
-
-Contacts: TypeAlias = tuple[str, ...] | History | None
-"""The contacts that are closed throughout, those that were recognised, or None where a log tells them."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdentifyOptions:
@@ -47,7 +39,7 @@ class IdentifyOptions:
 
     systems: Mapping[ContactState, System]
     contact_names: tuple[str, ...]
-    contacts: Contacts
+    contacts: ContactState | None
     differentiation: Differentiator | None
     dt: float | None
     moving: float | None
@@ -68,18 +60,7 @@ class IdentifyOptions:
 
     def reader(self, missing: Missing) -> SampleReader:
         """Reader of the samples of a log."""
-        names, contacts = self.contact_names, self.contacts
-        closed = next(iter(self.systems)) if isinstance(contacts, History) else contacts
-        return SampleReader(self.systems, names, closed, self.differentiation, missing)
-
-    def in_contact(self, samples: Samples) -> Samples:
-        """Samples with the contacts that were recognised at their times, where they were; others as they are."""
-        history = self.contacts
-        if not isinstance(history, History) or history.contacts is None or samples.t is None:
-            return samples
-        nearest = np.minimum(np.searchsorted(history.t, samples.t - SAME_TIME), len(history.t) - 1)
-        is_known = np.abs(history.t[nearest] - samples.t) < SAME_TIME
-        return replace(samples, contacts=history.contacts.closed[nearest].astype(float)).at(is_known)
+        return SampleReader(self.systems, self.contact_names, self.contacts, self.differentiation, missing)
 
     @property
     def sensors(self) -> str:

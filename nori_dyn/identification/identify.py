@@ -181,8 +181,13 @@ def identify(
             system = system.replace(with_presliding(system.tree))
         else:
             system = with_presliding(system)
-    unloaded, carrying = logs_of(logs, robots), logs_of(loaded, robots)
     others = [] if isinstance(held_out, float | int) else logs_of(held_out, robots)
+    unloaded, carrying = logs_of(logs, robots), logs_of(loaded, robots)
+    if isinstance(contacts, History):
+        if carrying or others or len(unloaded) != 1:
+            raise InputError("what was estimated is of one log alone. Of several: log.beside(history, tree) of each.")
+        tree, ((of, log),) = system.tree if isinstance(system, System) else system, unloaded
+        unloaded, contacts = [(of, log.beside(contacts, tree))], None
     options = IdentifyOptions(
         **in_contact(system, sensors, contacts, [log for _, log in (*unloaded, *carrying, *others)]),
         robots=robots,
@@ -414,7 +419,7 @@ SENSORS = {False: "identification", True: "identification_floating"}
 def in_contact(
     system: System | KinematicTree,
     sensors: SensorSet | str | None,
-    contacts: Iterable[str] | History | None,
+    contacts: Iterable[str] | None,
     logs: Sequence[Log],
 ) -> dict[str, Any]:
     """The systems of the contact states that occur, the names of the contacts, and what tells which are closed.
@@ -439,14 +444,7 @@ def in_contact(
         own = system if isinstance(system, System) or chosen is None else System(tree, chosen)
         return {"systems": {ALWAYS: own}, "contact_names": (), "contacts": None, "remarks": remarks}
     contacts = contacts if are_told or contacts is not None else names
-    if isinstance(contacts, History):
-        if contacts.contacts is None or contacts.contacts.names != names or len(logs) != 1:
-            raise InputError(
-                f"the contacts were not recognised by sensors with the contacts {', '.join(names)}, or not in one log "
-                "alone. Write what was recognised into the logs: a column contact:NAME, 1 where it is closed."
-            )
-        states = {tuple(np.array(names)[row]) for row in np.unique(contacts.contacts.closed, axis=0)}
-    elif contacts is not None:
+    if contacts is not None:
         contacts = chosen.contact_state(contacts)
         states = {contacts}
     else:

@@ -159,7 +159,7 @@ class LogReader:
         reader = self._options.reader(missing)
         last: Samples | None = None
         for chunk in reader.chunks(log, report.counts):
-            samples = _whole(self._options.in_contact(chunk))
+            samples = _whole(chunk)
             if dt is None and samples.t is not None and len(samples) > 1:
                 dt = float(np.median(np.diff(samples.t)))
             follows = _follows(samples, last, dt)

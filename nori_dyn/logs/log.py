@@ -6,18 +6,21 @@ import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from nori_dyn.errors import FileFormatError, InputError
+from nori_dyn.filtering.history import History
 from nori_dyn.io.files import file_name
+from nori_dyn.logs.beside import SourceBeside, columns_of, mapping_beside
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.source import LogSource, Stream
 from nori_dyn.logs.mapping.binding import Binding, bind
 from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
@@ -30,6 +33,7 @@ class Log:
         path: the file.
         mapping: what ties its columns to a robot; None where they go by their usual names.
         streams: what the file holds.
+        estimates: columns of what was estimated from it, see `beside`.
 
     Example:
         >>> np.savez("log.npz", q=np.zeros((100, 2)), qd=np.zeros((100, 2)), qdd=np.ones((100, 2)))
@@ -40,6 +44,21 @@ class Log:
     path: Path
     mapping: LogMapping | None
     streams: tuple[Stream, ...]
+    estimates: Mapping[str, Floats] = field(default_factory=dict, repr=False, compare=False)
+
+    def beside(self, history: History, tree: KinematicTree) -> Log:
+        """The log with the base and the contacts of a robot as they were estimated from it, at the times of these.
+
+        Raises:
+            InputError: the estimates tell neither.
+
+        Example:
+            >>> found = nd.estimate("walk.csv", "go2")  # doctest: +SKIP
+            >>> go2 = nd.load_robot("go2", base="floating")  # doctest: +SKIP
+            >>> nd.identify(nd.read_log("walk.csv").beside(found.history, go2), go2)  # doctest: +SKIP
+        """
+        columns = columns_of(history, tree)
+        return replace(self, mapping=mapping_beside(self.mapping, columns), estimates=columns)
 
     @property
     def units_of_motion(self) -> Mapping[str, str]:
@@ -66,7 +85,8 @@ class Log:
             FileFormatError: it cannot be read.
             MappingError: the mapping fits neither the log nor the robot.
         """
-        with open_log(self.path) as source:
+        with open_log(self.path) as file:
+            source = SourceBeside(file, self.estimates) if self.estimates else file
             record = SampleRecord.of(systems, contacts)
             yield source, bind(source.columns, self.mapping, record, str(self.path))
 
