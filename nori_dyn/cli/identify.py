@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ import typer
 
 import nori_dyn as nd
 from nori_dyn.cli.common import (
+    ask,
     how_differentiated,
     named,
     named_contacts,
@@ -21,14 +22,14 @@ from nori_dyn.cli.common import (
     told_and_asked,
 )
 from nori_dyn.cli.estimator import EstimatorOptions
-from nori_dyn.cli.info import USUAL
-from nori_dyn.cli.options import Criterion, Differentiated, Json, Missing, RobotOptions, option_names
-from nori_dyn.errors import InputError, NoriError
+from nori_dyn.cli.options import Criterion, Differentiated, Json, Missing, RobotOptions, option_names, vector
+from nori_dyn.errors import InputError, MappingError, NoriError
 from nori_dyn.io.files import check_writable
 from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
+    from nori_dyn.estimation.preset_logs import PresetLog
     from nori_dyn.filtering.history import History
     from nori_dyn.identification.findings import Identification
     from nori_dyn.logs.log import Log
@@ -145,7 +146,7 @@ EXCITED = "inertias,friction"
 """Parameters that a motion is to tell unless others are named."""
 
 
-FIXED = "Is its base fixed to the world? Of one that stands on them: --base floating, and --sensors that have contacts"
+FIXED = "Is its base fixed to the world? Of one that stands on them: --base floating"
 """What is asked of robots that have feet and a fixed base."""
 
 AS_THEY_ARE = ("load_on", "physical", "robust", "moving", "cutoff", "dt", "missing", "backend")
@@ -228,8 +229,7 @@ class FitOptions:
     def found(
         self,
         logs: Sequence[Path],
-        tree: nd.KinematicTree,
-        sensors: nd.SensorSet | None,
+        of: LoadedRobot,
         contacts: str | None,
         wanted: str,
         still: Sequence[str],
@@ -242,12 +242,11 @@ class FitOptions:
             DoubtfulLogError: it is doubtful what the columns of a log are.
         """
         given, share = dict(map(_known, self.known or ())), _share(self.held_out)
-        record = _record(tree, sensors)
         way = how_differentiated(self.differentiate)
 
         def tied(log: Log) -> Log:
             nonlocal way
-            own, has_velocities = self._tied(log, record, still, as_json)
+            own, has_velocities = self._tied(log, of, still, as_json)
             way = way if has_velocities or way != "auto" else "smoother"
             return own
 
@@ -260,9 +259,9 @@ class FitOptions:
             closed = self._recognised(first, self.recognise)
         found = nd.identify(
             read,
-            tree,
+            of.tree,
             named(wanted),
-            sensors=sensors,
+            sensors=of.sensors,
             contacts=closed,
             held_out=_logs(_called(self.held_out), self.mapping, tied) if share is None else share,
             loaded=_logs(self.loaded or (), self.mapping, tied),
@@ -273,17 +272,47 @@ class FitOptions:
         )
         return found, first.mapping
 
-    def _tied(self, log: Log, record: SampleRecord, still: Sequence[str], as_json: bool) -> tuple[Log, bool]:
-        """A log, tied by a draft where nothing says what its columns are, and whether it has velocities."""
-        from nori_dyn.descriptions.legs import legs_of
+    def _tied(self, log: Log, of: LoadedRobot, still: Sequence[str], as_json: bool) -> tuple[Log, bool]:
+        """A log, tied by a draft where nothing says what its columns are, and whether it has velocities.
+
+        A floating base that it holds nothing of stands beside its columns, as `estimate` has it.
+        """
         from nori_dyn.estimation.preset_logs import drafted, questions_of, reasons_of
 
-        tied, made = drafted(log, record)
+        tied, made = drafted(log, of.record)
+        estimator = of.estimator(log) if of.has_base and _lacks(tied, of.record, "q", of.root) else None
+        if estimator is not None:
+            tied, made = drafted(log, of.record_but_base)
+        reasons, questions = list[str](), list[str]()
         if made is not None:
-            legs = None if record.tree.joints[0].nq == 7 else legs_of(record.tree)
-            doubts = {} if legs is None else {"": f"the robot has feet, {', '.join(legs.feet)}. {FIXED}"}
-            told_and_asked(log, reasons_of(made), questions_of(made, doubts, still), self.yes, as_json)
-        return tied, made is None or not made.lacks_velocities
+            reasons, questions = [*reasons_of(made)], [*questions_of(made, of.doubts, still)]
+        if estimator is not None:
+            reasons += [*estimator.reasons, f"'{of.root}': estimated by its IMU, encoders and torques"]
+            questions += estimator.questions
+            tied = tied if estimator.kind is None else replace(tied, mapping=estimator.log.mapping)
+        if reasons:
+            told_and_asked(log, reasons, questions, self.yes, as_json)
+        if estimator is not None:
+            tied = tied.beside(self._base(estimator), of.tree)
+        return tied, made is None or not _lacks(tied, of.record, "qd")
+
+    def _base(self, by: PresetLog) -> History:
+        """The floating base of a log as estimated; what is doubtful is asked.
+
+        Raises:
+            DoubtfulLogError: it is doubtful what the log says.
+        """
+        from nori_dyn.estimation.log_estimate import LogHistory, estimated
+        from nori_dyn.estimation.log_run import LogRunner
+        from nori_dyn.estimation.run_options import options_of
+
+        way = by.way(how_differentiated(self.differentiate), self.dt)
+        options = options_of(*way, by.contacts, missing=self.missing, backend=self.backend)
+        found = estimated(LogRunner(by.plan, options), by.log)
+        assert isinstance(found, LogHistory)  # as its base is memory
+        if not self.yes:
+            ask(by.log.path.name, [doubt.message for doubt in found.report.doubts])
+        return replace(found.history, contacts=None)  # an instant late where they change: feet are unknown throughout
 
     def _recognised(self, log: Log, plan: Path) -> History:
         """Contacts of a log, as a plan recognises them."""
@@ -393,13 +422,13 @@ def identify(
 
     fit.check(robot, out)
     wanted, first = parameters or WANTED, nd.read_log(_parted(logs)[0][2], fit.mapping)
-    tree, known, still = _loaded(model, robot, sensors, first)
-    if still:
+    of = LoadedRobot.of(model, robot, sensors)
+    if still := of.still_in(first):
         model = replace(model, lock=[*(model.lock or ()), *still])
-        tree, known, _ = _loaded(model, robot, sensors, first)
+        of = LoadedRobot.of(model, robot, sensors)
     if fit.payload_frame is not None:
-        tree.frame(fit.payload_frame)  # refused before the work
-    found, mapping = fit.found(logs, tree, known, contacts, wanted, still, as_json)
+        of.tree.frame(fit.payload_frame)  # refused before the work
+    found, mapping = fit.found(logs, of, contacts, wanted, still, as_json)
     written, notes, problems = fit.write(found, robot, out, mapping)
     loading = _loading(written, model)
     lines = [f"note: {note}" for note in notes]
@@ -419,23 +448,91 @@ def identify(
         raise typer.Exit(1)
 
 
-def _loaded(
-    model: RobotOptions, robot: str, sensors: str | None, log: Log
-) -> tuple[nd.KinematicTree, nd.SensorSet | None, tuple[str, ...]]:
-    """A robot, its sensors, and the joints that a log says nothing of, where a draft is to say what it holds."""
-    from nori_dyn.estimation.preset_logs import drafted
+@dataclass(frozen=True, eq=False)
+class LoadedRobot:
+    """A robot that is to be identified.
 
-    tree = model.load(robot)
-    known = None if sensors is None else nd.load_sensors(sensors, robot, tree)
-    _, made = drafted(log, _record(tree, known))
-    return tree, known, () if made is None else made.still
+    Attributes:
+        name: its file or name.
+        model: how it is loaded.
+        tree: the robot.
+        sensors: its sensors; None for the usual ones.
+    """
+
+    name: str
+    model: RobotOptions
+    tree: nd.KinematicTree
+    sensors: nd.SensorSet | None
+
+    @staticmethod
+    def of(model: RobotOptions, name: str, sensors: str | None) -> LoadedRobot:
+        """A robot, and its sensors by their name."""
+        tree = model.load(name)
+        return LoadedRobot(name, model, tree, None if sensors is None else nd.load_sensors(sensors, name, tree))
+
+    @cached_property
+    def record(self) -> SampleRecord:
+        """What is read of a log."""
+        return self._record()
+
+    @cached_property
+    def record_but_base(self) -> SampleRecord:
+        """The same of a log that holds nothing of the base, which is estimated."""
+        return self._record({"base": {"of": "base"}})
+
+    def _record(self, memory: Mapping[str, Any] | None = None) -> SampleRecord:
+        from nori_dyn.identification.identify import usual_sensors
+        from nori_dyn.logs.mapping.record import SampleRecord
+
+        sensors = self.sensors or usual_sensors(self.tree)
+        if memory is not None:
+            sensors = nd.SensorSet.from_dict({**sensors.to_dict(), "memory": memory})
+        return SampleRecord.of_sensors(self.tree, sensors)
+
+    @property
+    def root(self) -> str:
+        """The joint of the base."""
+        return self.tree.joint_names[0]
+
+    @property
+    def has_base(self) -> bool:
+        """Whether the base floats, and is not estimated by the sensors."""
+        return self.tree.joints[0].nq == 7 and not self.record.estimated
+
+    @property
+    def doubts(self) -> dict[str, str]:
+        """What is asked of a robot with feet whose base is fixed."""
+        from nori_dyn.descriptions.legs import legs_of
+
+        legs = None if self.tree.joints[0].nq == 7 else legs_of(self.tree)
+        return {} if legs is None else {"": f"the robot has feet, {', '.join(legs.feet)}. {FIXED}"}
+
+    def still_in(self, log: Log) -> tuple[str, ...]:
+        """The joints that a log says nothing of, where a draft is to say what it holds."""
+        from nori_dyn.estimation.preset_logs import drafted
+
+        _, made = drafted(log, self.record)
+        return () if made is None else made.still
+
+    def estimator(self, log: Log) -> PresetLog | None:
+        """What estimates the base of a log; None where the robot has no feet, or the log lacks what that takes."""
+        from nori_dyn.estimation.preset_logs import preset_log
+
+        preset = nd.preset(self.name, gravity=None if self.model.gravity is None else vector(self.model.gravity))
+        try:
+            ready = preset_log(preset, log)
+        except MappingError:
+            return None
+        return ready if any(one.variable.kind == "base" for one in ready.plan.states.first.system.memory) else None
 
 
-def _record(tree: nd.KinematicTree, sensors: nd.SensorSet | None) -> SampleRecord:
-    """What is read of a log."""
-    from nori_dyn.logs.mapping.record import SampleRecord
-
-    return SampleRecord.of_sensors(tree, sensors or nd.SensorSet.from_dict(USUAL))
+def _lacks(log: Log, record: SampleRecord, kind: str, joint: str | None = None) -> bool:
+    """Whether a log lacks some of q, or qd, of a robot, or of a joint."""
+    with log.opened(record.systems, record.contacts) as (_, binding):
+        names = (
+            record.names[record.q if kind == "q" else record.qd] if joint is None else record.groups[f"{kind}:{joint}"]
+        )
+        return bool({*names} & {*binding.lacking})
 
 
 def _parted(paths: Sequence[Path]) -> list[tuple[str, str, str]]:
