@@ -25,7 +25,7 @@ from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.options import Criterion, Differentiated, Json, Missing, RobotOptions, option_names, vector
 from nori_dyn.errors import InputError, MappingError, NoriError
 from nori_dyn.io.files import check_writable
-from nori_dyn.tables import unbroken
+from nori_dyn.tables import listed, unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -280,9 +280,9 @@ class FitOptions:
         from nori_dyn.estimation.preset_logs import drafted, questions_of, reasons_of
 
         tied, made = drafted(log, of.record)
-        estimator = of.estimator(log) if of.has_base and _lacks(tied, of.record, "q", of.root) else None
-        if estimator is not None:
-            tied, made = drafted(log, of.record_but_base)
+        estimator, lacking = None, ""
+        if of.has_base and _lacks(tied, of.record, "q", of.root):
+            (estimator, lacking), (tied, made) = of.estimator(log), drafted(log, of.record_but_base)
         reasons, questions = list[str](), list[str]()
         if made is not None:
             reasons, questions = [*reasons_of(made)], [*questions_of(made, of.doubts, still)]
@@ -290,6 +290,8 @@ class FitOptions:
             reasons += [*estimator.reasons, f"'{of.root}': estimated by its IMU, encoders and torques"]
             questions += estimator.questions
             tied = tied if estimator.kind is None else replace(tied, mapping=estimator.log.mapping)
+        if lacking:
+            reasons.append(f"'{of.root}': not estimated, for which no column is of {lacking}")
         if reasons:
             told_and_asked(log, reasons, questions, self.yes, as_json)
         if estimator is not None:
@@ -514,16 +516,25 @@ class LoadedRobot:
         _, made = drafted(log, self.record)
         return () if made is None else made.still
 
-    def estimator(self, log: Log) -> PresetLog | None:
-        """What estimates the base of a log; None where the robot has no feet, or the log lacks what that takes."""
-        from nori_dyn.estimation.preset_logs import preset_log
+    def estimator(self, log: Log) -> tuple[PresetLog | None, str]:
+        """What estimates the base of a log; or None, of a robot without feet and of a log that lacks what is named."""
+        from nori_dyn.estimation.preset_logs import drafted, preset_log
 
         preset = nd.preset(self.name, gravity=None if self.model.gravity is None else vector(self.model.gravity))
+        if not preset.walks:
+            return None, ""
+        _, made = drafted(log, preset.record())
+        numbers = () if made is None else made.lacking
+        lacking = [what for kind, what in BY.items() if any(name.startswith(kind) for name in numbers)]
         try:
             ready = preset_log(preset, log)
         except MappingError:
-            return None
-        return ready if any(one.variable.kind == "base" for one in ready.plan.states.first.system.memory) else None
+            return None, listed(lacking)
+        return (None, listed(lacking)) if lacking and ready.kind is None else (ready, "")
+
+
+BY = {"q:": "positions of joints", "tau": "torques of joints", "gyro:": "a gyroscope", "acc:": "an accelerometer"}
+"""By what the base is estimated, and how the names begin of what logs have of it."""
 
 
 def _lacks(log: Log, record: SampleRecord, kind: str, joint: str | None = None) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from nori_dyn.errors import InputError, NoriWarning, SaturatedReadingError
 from nori_dyn.logs.ahead import prefetched
 from nori_dyn.logs.clock import LARGEST, Rows, StreamCounts, is_wrong, rows_of, slower_streams
+from nori_dyn.logs.drafts.families import OF_BASE, words_of
 from nori_dyn.logs.formats.source import BLOCK, LogSource, abbreviated, suggestion
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.binding import Binding
@@ -134,6 +135,10 @@ def _check_has(kind: str, source: LogSource, binding: Binding, made: Sequence[st
     missing = [name for name in names if name in binding.lacking and name not in made]
     if not missing:
         return
+    base = [name for name, joint in zip(record.tree.joint_names, record.tree.joints, strict=True) if joint.nq == 7]
+    of_base = [name for joint in base for name in record.groups[f"{kind}:{joint}"] if name in missing]
+    if of_base:
+        raise InputError(_without_base(kind, of_base, missing, source, binding))
     k = names.index(missing[0])
     of_q = kind == "qd" and set(missing) <= set(binding.derivable_velocities)
     or_made = " Or --differentiate smoother makes velocities of the positions." if of_q else ""
@@ -148,6 +153,33 @@ def _check_has(kind: str, source: LogSource, binding: Binding, made: Sequence[st
         f"{hint} If they have other names, map them: nori-dyn info LOG --robot ROBOT drafts a mapping."
         f"{or_made}"
     )
+
+
+def _without_base(
+    kind: str, of_base: Sequence[str], missing: Sequence[str], source: LogSource, binding: Binding
+) -> str:
+    """What to say of a log that holds nothing of a floating base: which columns may be of it, and what else does."""
+    what, n = ("pose", binding.record.tree.nq) if kind == "q" else ("velocity", binding.record.tree.nv)
+    clocks = {stream.clock for stream in source.streams}
+    theirs = abbreviated(name for name in binding.unused if OF_BASE & {*words_of(name)} and name not in clocks)
+    may = "No column is named as of a base or an IMU."
+    if theirs:
+        may = f"By their names {', '.join(theirs)} may be of it, or of an IMU."
+    if others := len(missing) - len(of_base):
+        may += f" Of the joints {others} numbers are missing as well."
+    return (
+        f"{binding.where}: has no {what} of the base, '{of_base[0]}' to '{of_base[-1]}' ({len(missing)} of {n} numbers "
+        f"of {kind} are missing). {may} {OTHERWISE}"
+    )
+
+
+OTHERWISE = (
+    "A mapping says which they are (nori-dyn info LOG --robot ROBOT --base floating drafts one): for a pose an "
+    "orientation will do; what nothing reads of a velocity may be `value: 0`. Or the base is estimated, from gyroscope, "
+    "accelerometer, encoders and torques: `nori-dyn identify` does so by itself, nd.identify by "
+    "contacts=nd.estimate(log, robot).history, all else by sensors with `memory: {base: {of: base}}`."
+)
+"""What to do where a log holds nothing of a floating base."""
 
 
 def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState | None) -> Samples:

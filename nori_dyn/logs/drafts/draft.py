@@ -98,7 +98,12 @@ def draft(
     of = Drafting(names, joints, record, families, values, times)
     for kind in ("q", "qd", "qdd", "tau", "current"):
         of.guesses.extend(of.joint_entries(kind))
-    of.guesses.extend([*wrenches(of), *imus(of), *contacts(of)])
+    beside = {source.columns[column].name for guess in of.guesses for column in guess.columns}
+    of.guesses.extend(
+        one  # streams without times do not go with others
+        for one in (*wrenches(of), *imus(of), *contacts(of))
+        if all(column in times or source.columns[column].name in beside for column in one.columns) or not beside
+    )
     rate = of.rate(source.rate)
     if not record.estimated:
         of.guesses[:0] = poses(of, rate)

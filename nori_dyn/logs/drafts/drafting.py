@@ -22,7 +22,7 @@ from nori_dyn.logs.drafts.families import (
     source_of,
     words_of,
 )
-from nori_dyn.logs.drafts.unnamed import AGREED, step_between
+from nori_dyn.logs.drafts.unnamed import AGREED, is_unit, step_between
 from nori_dyn.logs.mapping.conversions import DEGREE, factor
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.solve.plausibility.motion import RELATED, compared
@@ -116,12 +116,19 @@ class Drafting:
         target = "tau" if kind == "current" else kind
         wanted = [joint for joint in self.joints if f"{target}:{joint}" in self.record.places]
         covered = self.given
-        taken = self.taken
+        taken, entry = self.taken, dict[str, object]()
         left = [family for family in self.families if not set(family.columns) & taken]
         alike = sorted((family for family in left if kind_of(family) == kind), key=_likeliest_first)
         beside = [f for f in left if "v" in f.words and kind_of(f) is None and not NOT_MEASURED & set(f.words)]
         for family in [*alike, *(beside if kind == "qd" else ())]:  # v is that of joints beside q, of feet beside dq
             free = [joint for joint in wanted if f"{target}:{joint}" not in covered]
+            if kind == "q" and free == wanted and self._are_cosines(family, len(free)):
+                why = f"cosine and sine of each of {len(free)} joints, in turn: check that these are in its order"
+                entry = {"of": "q:{joint}", "from": [*family.columns], "joints": free, "orientation": "cos_sin"}
+                gives = tuple(f"q:{joint}" for joint in free)
+                covered |= {*gives}
+                yield DraftEntry(entry, why, family.columns, gives, True)
+                continue
             own, why, is_doubtful = joints_of(family, free, len(wanted))
             if not own:
                 continue
@@ -129,7 +136,7 @@ class Drafting:
             columns = family.columns
             if family.joints is not None:
                 columns = tuple(family.columns[family.joints.index(joint)] for joint in own)
-            entry: dict[str, object] = {"of": f"{target}:{{joint}}", "from": source_of(family, columns)}
+            entry = {"of": f"{target}:{{joint}}", "from": source_of(family, columns)}
             if "{joint}" not in str(entry["from"]) or len(own) < len(wanted):
                 entry["joints"] = own
             unit, note = self._unit(kind, columns, own)
@@ -147,6 +154,13 @@ class Drafting:
             gives = tuple(f"{target}:{joint}" for joint in own)
             covered |= {*gives}
             yield DraftEntry(entry, "; ".join(filter(None, (family.why, why, note))), columns, gives, is_doubtful)
+
+    def _are_cosines(self, family: Family, n: int) -> bool:
+        """Whether columns are cosine and sine of so many joints, in turn."""
+        known = [self.values[column] for column in family.columns if column in self.values]
+        return len(known) == len(family.columns) == 2 * n > 0 and all(
+            map(is_unit, zip(known[::2], known[1::2], strict=True))
+        )
 
     def _unit(self, kind: str, columns: Sequence[str], joints: Sequence[str]) -> tuple[str, str]:
         """Unit of columns of joints if it is not that of SI, and the reason."""

@@ -29,6 +29,21 @@ ANGULAR = frozenset({"ang", "angular", "rotational"})
 INERTIAL = frozenset({"imu", "ins", "inertial", "accelerometer", *GYROSCOPE})
 """Words of columns of inertial units."""
 
+OF_BASE = INERTIAL | {
+    "base",
+    "root",
+    "pelvis",
+    "odom",
+    "pose",
+    "orientation",
+    "ori",
+    "quat",
+    "quaternion",
+    "rpy",
+    "euler",
+}
+"""Words of columns that say of a floating base where it is or how it moves, or of an inertial unit on it."""
+
 LETTERS = {"a": "accelerometer", "w": "gyroscope", "g": "gyroscope"}
 """What single letters call the vectors of inertial units: ax, imu_wy, BaseAz."""
 

@@ -14,6 +14,7 @@ from nori_dyn.logs.formats.source import Stream, suggestion, time_column, whole_
 from nori_dyn.logs.mapping.conversions import (
     VELOCITY,
     Conversion,
+    at_origin,
     body_velocity,
     factor,
     frame_matrix,
@@ -172,7 +173,7 @@ class MappingEntries:
         places = [self.record.places[name] for name in names]
         if sources is None:
             return places, None
-        convert, order, units = self._conversion(entry, names)
+        convert, order, units = self._conversion(entry, names, len(sources))
         if len(sources) != len(units):
             raise self.wrong(
                 f"'{entry.of}' is {len(units)} numbers, and the mapping names {len(sources)} columns for it."
@@ -188,7 +189,7 @@ class MappingEntries:
         return targets, Piece(tuple(filter(None, found)), np.array(targets, dtype=np.intp), factors, offsets, convert)
 
     def _conversion(
-        self, entry: MappingEntry, names: tuple[str, ...]
+        self, entry: MappingEntry, names: tuple[str, ...], n_columns: int
     ) -> tuple[Conversion | None, list[int], list[str]]:
         """Conversion of the columns of a quantity, the order of its numbers, and the units of the columns."""
         units = [self.record.units[self.record.places[name]] for name in names]
@@ -202,8 +203,10 @@ class MappingEntries:
                 return (lambda values: (values + np.pi) % (2 * np.pi) - np.pi), everything, units
             return (lambda values: np.arctan2(values[1:], values[:1])), everything, ["", ""]
         if len(names) >= 4 and any(part.stop - 1 == last for part in self.record.quaternions):
-            given = [*units[:-4], "rad", "rad", "rad"] if entry.orientation == "rpy" else units
-            return oriented(entry.orientation, len(names) - 4), everything, given
+            before, given = units[:-4], ["rad"] * 3 if entry.orientation == "rpy" else units[-4:]
+            if n_columns == len(given):
+                return at_origin(oriented(entry.orientation, 0), len(before)), everything, given
+            return oriented(entry.orientation, len(before)), everything, [*before, *given]
         if entry.orientation != "xyzw":
             raise self.wrong(f"`orientation` is for q of free and spherical joints, and '{entry.of}' is none.")
         if entry.above is not None:

@@ -80,6 +80,15 @@ def oriented(orientation: Orientation, before: int) -> Conversion | None:
     return of_rpy
 
 
+def at_origin(turned: Conversion | None, before: int) -> Conversion | None:
+    """Conversion of an orientation alone, where so many numbers are before it: of a free joint a position, zero."""
+    if not before:
+        return turned
+    return lambda values: np.concatenate(
+        [np.zeros((before, values.shape[1])), values if turned is None else turned(values)]
+    )
+
+
 VELOCITY = ("wx", "wy", "wz", "vx", "vy", "vz")
 """The components of the velocity of a free joint."""
 

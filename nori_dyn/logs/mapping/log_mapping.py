@@ -96,9 +96,9 @@ class MappingEntry(Strict):
         offset: what is to be added then; one number, or one a column.
         above: of a contact: it is closed where the number is above this; otherwise 1 is closed and 0 open.
         frame: where the axes of a force, couple, acceleration, or the like are.
-        orientation: of q of a free joint (position first) or a spherical one: how its orientation is given; cos_sin of
-            an angle that is given by its cosine and its sine, modulo of one that may be whole turns off, which is
-            brought within half a turn of zero.
+        orientation: of q of a free joint (its position first, which is zero if it is left out) or a spherical one: how
+            its orientation is given; cos_sin of an angle that is given by its cosine and its sine, modulo of one that
+            may be whole turns off, which is brought within half a turn of zero.
         axes: of qd of a free joint, six numbers, angular first: in which axes its velocity is given: its own, those of
             the world, or as MuJoCo has them (angular in its own, linear in the world's).
         without: of torques of joints: what the driver took away, which is added again as the model has it.
