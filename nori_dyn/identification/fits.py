@@ -10,6 +10,7 @@ import numpy as np
 
 from nori_dyn.components.friction import Stiction
 from nori_dyn.identification.estimation import Solution
+from nori_dyn.identification.formulation import Formulation
 from nori_dyn.identification.moments import LEAST, Evidence
 from nori_dyn.identification.problem import IdentificationProblem
 from nori_dyn.typing import Floats
@@ -55,33 +56,29 @@ class ReadingFit:
 
 
 def fits_of(
-    names: Sequence[str],
-    units: Mapping[str, str],
+    formulation: Formulation,
     logs: Sequence[Evidence],
     held_out: Sequence[Evidence],
-    before: Floats,
     values: Floats,
     values_without: Floats,
     sigma: Floats,
     delays: Mapping[str, float],
     noise: Floats,
 ) -> tuple[ReadingFit, ...]:
-    """Fit of each reading.
+    """Fit of each reading, by the free parameters as the model has them and as they were found.
 
     Args:
-        names: of the rows.
-        units: of those that are readings.
+        formulation: the regression.
         logs: evidence of all samples.
         held_out: evidence of samples that were held out.
-        before: parameters by the model as it was.
-        values: those found.
+        values: the parameters found.
         values_without: those found without what was held out.
         sigma: standard deviation of each row.
         delays: by how much readings are late, where they are.
         noise: at rest and where rows count (2, rows), see `FilterNoise`.
     """
-    fits = []
-    for k, name in enumerate(names):
+    fits, before = [], formulation.problem.before[formulation.problem.free]
+    for k, name in enumerate(formulation.row_names):
         if not any(log.rows[k].n for log in logs):
             continue  # unknown wrenches explain whatever it reads
         others = [log for log in held_out if log.rows[k].n > LEAST]  # in which it counts
@@ -90,7 +87,7 @@ def fits_of(
         fits.append(
             ReadingFit(
                 name=name,
-                unit=units.get(name, ""),
+                unit=formulation.readings.get(name, ""),
                 n=round(sum(log.rows[k].n for log in logs)),
                 spread=m.spread(reading),
                 before=_rms(k, logs, before),

@@ -211,7 +211,7 @@ class Formulation:
 
     def evidence(self, log: LogMoments, part: slice = slice(None)) -> Evidence:
         """Evidence of a log, or of some of its segments, on the free parameters."""
-        E, shift = self.problem.evidence(log.is_loaded, log.robot)
+        E, shift = self.problem.over_free(log.is_loaded, log.robot)
         return Evidence(log.segments[part], E, shift, self.problem.gains_of(self.row_names))
 
     def prior(self, logs: Sequence[LogMoments]) -> ParameterPrior:

@@ -360,19 +360,10 @@ class _Estimation:
         first = {each.is_loaded: each for each in reversed(self.validation or weighted)}
         drawn = sorted(first) if formulation.options.has_curves else ()
         all_logs = [evidence(each) for each in self.moments]
-        fits = fits_of(
-            names,
-            formulation.readings,
-            all_logs,
-            held_out,
-            before,
-            values[problem.free],
-            judged[problem.free],
-            solution.sigma,
-            late,
-            FilterNoise.deviations(each.noise for each in (*self.moments, *self.validation)),
-        )
-        rest = stictions(problem, names, fits, held_out or all_logs, judged[problem.free], bool(self.validation))
+        found, others = values[problem.free], judged[problem.free]
+        noise = FilterNoise.deviations(each.noise for each in (*self.moments, *self.validation))
+        fits = fits_of(formulation, all_logs, held_out, found, others, solution.sigma, late, noise)
+        rest = stictions(problem, names, fits, held_out or all_logs, others, bool(self.validation))
         return Identification(
             problem=problem,
             values=values,
@@ -390,13 +381,11 @@ class _Estimation:
                 *insignificant_harmonics(self.insignificant),
             ),
             n_samples=sum(each.n_samples for each in weighted),
-            is_physical=is_physical(with_load(problem, plain), values[problem.free]),
+            is_physical=is_physical(with_load(problem, plain), found),
             prior_covariance=inverse @ inverse.T,
             logs=tuple(each.name for each in weighted),
             held_out=words,
-            curves=tuple(
-                reader.curves(first[k], evidence(first[k]), before, values[problem.free], solution.sigma) for k in drawn
-            ),
+            curves=tuple(reader.curves(first[k], evidence(first[k]), before, found, solution.sigma) for k in drawn),
         )
 
 

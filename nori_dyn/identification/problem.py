@@ -146,7 +146,7 @@ class IdentificationProblem:
         names = [self.parameters.names[k] for k in self.columns]
         return tuple(names.index(f"gain:{row}") if f"gain:{row}" in names else -1 for row in rows)
 
-    def evidence(self, is_loaded: bool, robot: int = 0) -> tuple[Floats, Floats]:
+    def over_free(self, is_loaded: bool, robot: int = 0) -> tuple[Floats, Floats]:
         """Matrix E and shift of a log: beta = E (free ones) + shift."""
         over_all = self.over_all(is_loaded, robot)
         fixed = np.setdiff1d(np.arange(over_all.shape[1]), self.free)
@@ -159,7 +159,7 @@ class IdentificationProblem:
         Where there is a load, by logs with it and without; of a fleet, by logs of all robots.
         """
         states = (False, True) if self.load_on is not None else (False,)
-        E = np.vstack([self.evidence(*of)[0] for of in product(states, range(len(self.robots)))])
+        E = np.vstack([self.over_free(*of)[0] for of in product(states, range(len(self.robots)))])
         _, s, Vt = np.linalg.svd(E, full_matrices=False)
         return np.asarray(Vt[s > ROUNDING * s.max(initial=0.0)])
 
