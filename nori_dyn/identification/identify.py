@@ -348,8 +348,7 @@ class _Estimation:
         singular = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.identifiable)]
         directions = 1.0 / np.sqrt(1.0 + singular**2)
         combinations = combinations_of(problem, solution, plain, inverse @ inverse.T)
-        doubts = [*doubts_of_logs([*weighted, *self.validation])]
-        doubts += turned_signs(problem.parameters, plain)
+        doubts = [*doubts_of_logs([*weighted, *self.validation]), *turned_signs(problem.parameters, plain)]
         doubts += unlikely_masses(problem.parameters, values)
         doubts += contradicted_priors(solution.checks)
         doubts += late_readings(late, problem.tree, formulation.options.cutoff)
@@ -360,9 +359,10 @@ class _Estimation:
         first = {each.is_loaded: each for each in reversed(self.validation or weighted)}
         drawn = sorted(first) if formulation.options.has_curves else ()
         all_logs = [evidence(each) for each in self.moments]
-        found, others = values[problem.free], judged[problem.free]
+        found, others, sigma = values[problem.free], judged[problem.free], solution.sigma
         noise = FilterNoise.deviations(each.noise for each in (*self.moments, *self.validation))
-        fits = fits_of(formulation, all_logs, held_out, found, others, solution.sigma, late, noise)
+        fits = fits_of(formulation, all_logs, held_out, found, others, sigma, late, noise)
+        shown = [fit.name for fit in fits]
         rest = stictions(problem, names, fits, held_out or all_logs, others, bool(self.validation))
         return Identification(
             problem=problem,
@@ -385,7 +385,7 @@ class _Estimation:
             prior_covariance=inverse @ inverse.T,
             logs=tuple(each.name for each in weighted),
             held_out=words,
-            curves=tuple(reader.curves(first[k], evidence(first[k]), before, found, solution.sigma) for k in drawn),
+            curves=tuple(reader.curves(first[k], evidence(first[k]), (before, found), sigma, shown) for k in drawn),
         )
 
 
@@ -448,13 +448,9 @@ def usual_sensors(tree: KinematicTree) -> SensorSet:
 
     Readings of a foot and its contact stand for each other: a log holds the one or the other.
     """
-    usual, legs = _usual(tree)
-    return usual if legs is None else _with_feet(usual, legs, legs.feet)
-
-
-def _usual(tree: KinematicTree) -> tuple[SensorSet, Legs | None]:
     floats = any(isinstance(joint, Free) for joint in tree.joints)
-    return load_sensors(SENSORS[floats]), legs_of(tree) if floats else None
+    usual, legs = load_sensors(SENSORS[floats]), legs_of(tree) if floats else None
+    return usual if legs is None else _with_feet(usual, legs, legs.feet)
 
 
 def _with_feet(sensors: SensorSet, legs: Legs, feet: Sequence[str]) -> SensorSet:
@@ -468,16 +464,17 @@ def _read_by(tree: KinematicTree, logs: Sequence[Log]) -> tuple[SensorSet, tuple
     Torques are not read of joints of which logs hold none, if they hold that of others. On a robot with feet wrenches
     that they do not hold are unknown on these, and zero on the ends of other limbs.
     """
-    (usual, legs), lacking = _usual(tree), set[str]()
-    record = SampleRecord.of_sensors(tree, usual_sensors(tree))
+    usual, lacking = usual_sensors(tree), set[str]()
+    plain = load_sensors(usual.name)
+    legs, record = legs_of(tree) if usual.contacts else None, SampleRecord.of_sensors(tree, usual)
     for log in logs:
         with log.opened(record.systems, record.contacts) as (_, binding):
             lacking |= {*binding.lacking}
     silent = {name for name, own in record.groups.items() if lacking & {*own}}
-    has_torques = any(name.startswith("tau:") and name not in silent for name in record.groups)
+    has_torques = any(name.startswith("tau:") and name not in lacking for name in record.measurement_names)
     feet = {} if legs is None else {tree.names[tree.frame(name).link]: name for name in legs.feet}
     read, joints, standing, others = list[Measurement](), list[str](), list[str](), list[str]()
-    for one in usual.measurements:
+    for one in plain.measurements:
         is_reading = isinstance(one, JointTorque | ExternalWrench) and one.value is None
         for own in one.each(tree) if is_reading else [one]:
             if isinstance(own, JointTorque) and has_torques and f"tau:{own.joints}" in silent:
@@ -490,9 +487,8 @@ def _read_by(tree: KinematicTree, logs: Sequence[Log]) -> tuple[SensorSet, tuple
                     read.append(own.model_copy(update={"value": 0.0}))
             else:
                 read.append(own)
-    chosen = replace(usual, measurements=tuple(read)) if joints or standing or others else usual
-    if legs is not None and standing:
-        chosen = _with_feet(chosen, legs, standing)
+    chosen = replace(plain, measurements=tuple(read))
+    chosen = chosen if legs is None else _with_feet(chosen, legs, standing)
     are_told = not lacking & {f"{CONTACT}{name}" for name in standing}
     return chosen, tuple(unread(joints, standing, others, are_told)), are_told
 

@@ -122,32 +122,34 @@ class LogReader:
             for each in logs
         ]
 
-    def curves(self, moments: LogMoments, evidence: Evidence, before: Floats, values: Floats, sigma: Floats) -> Curves:
+    def curves(
+        self, moments: LogMoments, evidence: Evidence, values: Sequence[Floats], sigma: Floats, shown: Sequence[str]
+    ) -> Curves:
         """Readings of a log over time, beside what parameters predict.
 
         Args:
             moments: those of the log.
             evidence: its rows.
-            before: the free parameters by the model as it was (n,).
-            values: their estimates (n,).
+            values: the free parameters by the model as it was (n,), and their estimates.
             sigma: standard deviations of the rows (rows,), by which unknown wrenches are weighed.
+            shown: the names of the rows that are wanted.
         """
         n_rows = len(self._rows.names)
-        gains = np.array([evidence.gain(k, values) for k in range(n_rows)])
+        gains = np.array([evidence.gain(k, values[1]) for k in range(n_rows)])
         accumulator, thinned, report = self._accumulator(moments.dt, sigma, None), Thinned(), LogReport()
         for _, samples, dt, runs in self._chunks(moments.log, "drop", report, moments.dt):
             for part, is_new in runs:
                 if is_new:
                     accumulator.restart()
                 for made in accumulator.filtered(self._motion(samples.at(part)), dt):
-                    old = made.read + accumulator.residuals(made.entries, evidence.beta(before))
-                    new = made.read + accumulator.residuals(made.entries, evidence.beta(values)) / gains
+                    left = [accumulator.residuals(made.entries, evidence.beta(each)) for each in values]
+                    old, new = made.read + left[0], made.read + left[1] / gains
                     thinned.add(np.column_stack([made.t, made.read, old, new]))
             self._stage(f"{moments.log.path.name[-24:]}, curves", report.counts.done)
             unit = "sample" if samples.t is None else "s"
-        t, rows = thinned.rows[:, 0], thinned.rows[:, 1:].T
-        name = moments.log.path.name
-        return Curves(name, t - t[0], unit, rows[:n_rows], rows[n_rows : 2 * n_rows], rows[2 * n_rows :])
+        t, rows = thinned.rows[:, 0], thinned.rows[:, 1:].T.reshape(3, n_rows, -1)
+        own = [self._rows.names.index(name) for name in shown]
+        return Curves(moments.log.path.name, t - t[0], unit, *rows[:, own])
 
     def _chunks(
         self, log: Log, missing: Missing, report: LogReport, dt: float | None
