@@ -209,6 +209,40 @@ def test_a_robot_with_feet_is_asked_whether_it_stands_fixed(run, tmp_path):
     assert "the robot has feet, FL_FOOT, FR_FOOT, HL_FOOT, HR_FOOT. Is its base fixed to the world?" in plain(errors)
 
 
+@pytest.mark.parametrize("has_accelerometer", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_base_that_a_log_lacks_is_estimated_or_it_is_said_what_that_takes(run, tmp_path, has_accelerometer):
+    """Columns that may be of it are named, and no other: it was said that a joint's position might be it."""
+    tree, t = load("solo12", "floating"), 0.01 * np.arange(200)
+    q = np.tile([0.0, 0.8, -1.6], 4) + 0.01 * np.sin(np.outer(t, np.arange(1, 13)))
+    columns = {f"{joint}_pos": q[:, k] for k, joint in enumerate(tree.joint_names[1:])}
+    columns |= {f"{joint}_vel": np.gradient(q[:, k], t) for k, joint in enumerate(tree.joint_names[1:])}
+    columns |= {f"{joint}_torque": 0.1 * np.cos(t) for joint in tree.joint_names[1:]}
+    columns |= {"imu_gyro": np.zeros((200, 3)), "imu_quat": np.tile([0.0, 0, 0, 1], (200, 1)), "note": t}
+    if has_accelerometer:
+        columns["imu_acc"] = np.tile([0.0, 0.0, 9.81], (200, 1))
+    np.savez(log := tmp_path / "log.npz", t=t, **columns)
+    options = (
+        "--robot",
+        ROBOTS["solo12"],
+        "--base",
+        "floating",
+        "--parameters",
+        "m:base_link",
+        "--yes",
+        "--no-physical",
+    )
+    status, said, errors = run("identify", log, *options)
+    if has_accelerometer:
+        assert status == 0, errors
+        assert "'root_joint': estimated by its IMU, encoders and torques" in plain(said)
+        assert "what the ground does there is unknown at every sample" in plain(said)
+        return
+    assert status == 1
+    assert "'root_joint': not estimated, for which no column is of an accelerometer" in plain(said)
+    assert "has no pose of the base, 'q:root_joint[0]' to 'q:root_joint[6]' (7 of 19 numbers of q" in plain(errors)
+    assert "By their names imu_gyro (3 columns), imu_quat (4 columns) may be of it, or of an IMU." in plain(errors)
+
+
 PENDULUM = ROBOTS["double_pendulum"]
 
 

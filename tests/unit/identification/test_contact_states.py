@@ -7,6 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.filtering.history import ContactHistory
+from nori_dyn.identification.identify import in_contact
 from nori_dyn.identification.parameters import Parameters
 from tests.systems import ACCELERATIONS, sensor_set
 from tests.unit.identification.simulated import changed, errors_of, lasting
@@ -56,6 +57,30 @@ def test_a_biped_is_identified_though_nothing_measures_the_ground(tmp_path):
     off = errors(tmp_path, 0.0, range(1))
     assert len(off) > 10
     assert 0.5 < off.std() < 1.6
+
+
+def test_what_logs_lack_of_a_robot_with_feet_is_unknown_on_these_and_nothing_elsewhere(tmp_path):
+    """Without sensors: columns say which feet stand, or all may at each sample; a wrench that is read is read."""
+    of = walk("biped", 6.4)[::40]
+    tree, (left, right), q, qd = of.tree, ("l_sole", "r_sole"), of.q, of.qd
+    tau = {f"tau:{name}": of.tau[:, 6 + k] for k, name in enumerate(tree.joint_names[1:])}
+    standing = {f"contact:{foot}": of.touching[:, k] * 1.0 for k, foot in enumerate((left, right))}
+    read = {f"fx:l_foot.{name}": of.fx[:, 0, k] for k, name in enumerate(("mx", "my", "mz", "fx", "fy", "fz"))}
+    cases = {
+        "unknown": ({}, [(left, right)], "'l_sole', 'r_sole': what the ground does there is unknown at every sample"),
+        "told": (standing, [(), (left,), (left, right), (right,)], "what the ground does there is unknown."),
+        "read": (read, [(right,)], "'r_sole': what the ground does there is unknown at every sample"),
+    }
+    for name, (columns, states, said) in cases.items():
+        np.savez(path := tmp_path / f"{name}.npz", t=0.08 * np.arange(of.n), q=q, qd=qd, **tau, **columns)
+        chosen = in_contact(tree, None, None, [nd.read_log(path)])
+        assert sorted(chosen["systems"]) == [state for state in states if state in chosen["systems"]], name
+        assert any(said in each for each in chosen["remarks"]), name
+        unread = [row for system in chosen["systems"].values() for row in system.measurement_names if row[:3] == "fx:"]
+        assert len(unread) == (6 if name == "read" else 0), name
+    np.savez(path, t=0.08 * np.arange(of.n), q=q, qd=qd)
+    with pytest.raises(nd.errors.InputError, match="lacks 10 of"):
+        nd.identify(path, tree, ["m:base"])
 
 
 @pytest.mark.long

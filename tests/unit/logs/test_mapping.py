@@ -100,6 +100,9 @@ def test_the_pose_and_velocity_of_a_free_base(tmp_path):
         np.testing.assert_allclose(log.q[:, :3], position)
         assert np.abs((Rotation.from_quat(log.q[:, 3:]) * rotation.inv()).magnitude()).max() < 1e-12, given
         np.testing.assert_allclose(log.qd, velocity, atol=1e-12, err_msg=axes)
+        columns[0] |= {"from": pose[3:]}
+        alone = samples_in(tmp_path / "log.npz", system, mapping={"columns": columns})
+        np.testing.assert_array_equal(alone.q, np.column_stack([np.zeros((n, 3)), log.q[:, 3:]]))
 
 
 def test_a_gyroscope_that_sits_askew_says_how_a_free_base_turns(tmp_path):
@@ -190,6 +193,23 @@ def test_columns_that_are_named_after_joints(tmp_path):
     columns = [*found.data()["columns"], {"of": "qdd:{joint}", "joints": ["hip", "knee"], "value": 0.0}]
     log = samples_in(tmp_path / "log.npz", nd.System(tree, nd.SensorSet.from_dict(USUAL)), mapping={"columns": columns})
     np.testing.assert_array_equal(log.q, np.column_stack([arrays["hip_pos"], arrays["knee_pos"]]))
+
+
+def test_cosines_and_sines_of_joints_are_positions(tmp_path):
+    """As learning has angles; numbers that are none are not taken."""
+    tree, q = arm("hip", "knee"), np.random.default_rng(0).uniform(-1, 1, size=(N, 2))
+    pairs = np.stack([np.cos(q), np.sin(q)], axis=2).reshape(N, 4)
+    np.savez(tmp_path / "log.npz", time=0.01 * np.arange(N), q_js=pairs, qd=q, qdd=q, tau=q)
+    found, text = drafted(tmp_path / "log.npz", tree)
+    assert "cosine and sine of each of 2 joints, in turn" in " ".join(text.split())
+    log = samples_in(
+        tmp_path / "log.npz",
+        nd.System(tree, nd.SensorSet.from_dict(USUAL)),
+        mapping={"columns": found.data()["columns"]},
+    )
+    np.testing.assert_allclose(log.q, q, atol=1e-12)
+    np.savez(tmp_path / "log.npz", time=0.01 * np.arange(N), q_js=2 * pairs, qd=q, qdd=q, tau=q)
+    assert "q:{joint}" not in entries(drafted(tmp_path / "log.npz", tree)[0])
 
 
 def test_what_was_measured_is_taken_and_not_what_was_commanded_or_computed(tmp_path):
