@@ -281,7 +281,7 @@ class FitOptions:
 
         tied, made = drafted(log, of.record)
         estimator, lacking = None, ""
-        if of.has_base and _lacks(tied, of.record, "q", of.root):
+        if of.has_base and self.recognise is None and _lacks(tied, of.record, "q", of.root):
             (estimator, lacking), (tied, made) = of.estimator(log), drafted(log, of.record_but_base)
         reasons, questions = list[str](), list[str]()
         if made is not None:
@@ -396,7 +396,8 @@ def identify(
         logs: Logs, of any format as in `estimate`; of several robots of one type as ROBOT=LOG: they share inertias, and
             have their own friction, offsets and gains, and files FOUND.ROBOT.urdf and so on.
         sensors: A shipped set of sensors, or a YAML file. Joint torques, when left out: `identification`, or
-            `identification_floating` with a floating base.
+            `identification_floating` with a floating base, where feet whose wrench the logs lack may feel any. A base
+            that they lack is estimated, as by `estimate`.
         contacts: Of sensors with contacts, those that are closed throughout: l_foot,r_foot, or none. Otherwise columns
             contact:l_foot and so on of the logs say it at each sample, by 1 and 0. With --excite, links or frames that
             stand on the ground: flat, or LF_FOOT:point on a point.

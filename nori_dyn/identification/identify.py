@@ -122,12 +122,14 @@ def identify(
         logs: one log or several, as files or as `nd.read_log` returns them; of several robots of one type, those of
             each by its name.
         system: the robot and its sensors; a robot alone has those of the set "identification", which are joint torques,
-            or of "identification_floating" where its base floats. Accelerations of the
-            joints are read, made of velocities (`differentiate`), or estimated from accelerometers.
+            or of "identification_floating" where its base floats. There, what the logs do not hold of wrenches is
+            unknown on feet, and zero on the ends of other limbs. Accelerations of the joints are read, made of
+            velocities (`differentiate`), or estimated from accelerometers.
         sensors: of a robot alone, its sensors: a set, or the name of a shipped one. Those with `contacts` are of one
             set of rows in each contact state, and samples count in that of theirs.
-        contacts: of sensors with contacts, those that are closed throughout; or how they were recognised, the `history`
-            of `nd.estimate(log, plan, contacts="recognise")`; None takes them from the log.
+        contacts: of sensors with contacts, those that are closed throughout; or how they were recognised, and how a
+            floating base moves, the `history` of `nd.estimate(log, plan, contacts="recognise")`, see `Log.beside`; None
+            takes them from the log.
         own: of several robots, the parameters that each has of its own; all others are shared.
         parameters: what to look for: words ("inertias", "friction", "rotors", "springs", "offsets", "gains"), names
             ("m:forearm", "viscous:elbow") or patterns ("I:*", "*:l_*"). All others are known from the model.

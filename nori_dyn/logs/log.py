@@ -51,11 +51,6 @@ class Log:
 
         Raises:
             InputError: the estimates tell neither.
-
-        Example:
-            >>> found = nd.estimate("walk.csv", "go2")  # doctest: +SKIP
-            >>> go2 = nd.load_robot("go2", base="floating")  # doctest: +SKIP
-            >>> nd.identify(nd.read_log("walk.csv").beside(found.history, go2), go2)  # doctest: +SKIP
         """
         columns = columns_of(history, tree)
         return replace(self, mapping=mapping_beside(self.mapping, columns), estimates=columns)
