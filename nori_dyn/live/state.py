@@ -97,7 +97,7 @@ class LiveStream:
 
     def time(self, values: Floats, arrived: float) -> float:
         """When a message is of [s]: what its clock says, or where that stands still at zero, when it came."""
-        stamp = 0.0 if self.bound.clock is None else float(values[0]) * self.bound.unit
+        stamp = 0.0 if self.bound.clock is None else float(self.bound.stamps(values))
         return (stamp or arrived) - self.bound.settings.delay
 
     def write(self, values: Floats, record: Floats) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -421,6 +422,8 @@ def _lines(path: Path, piece: Piece) -> list[tuple[int, str]]:
         FileFormatError: they are no text.
     """
     n, content = piece
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise FileFormatError(f"{path}: is text in UTF-16, as Excel and PowerShell write it. Save it in UTF-8.")
     with refusing(f"{path}: is damaged or not text"):
         text = content.decode("utf-8-sig" if n == 1 else "utf-8")  # Excel marks the beginning
     return [(k, line) for k, line in enumerate(text.split("\n"), start=n) if line.strip()]

@@ -318,6 +318,11 @@ class BoundStream:
         at = {column: k for k, column in enumerate(self.columns)}
         return tuple(np.array([at[column] for column in piece.columns], dtype=np.intp) for piece in self.pieces)
 
+    def stamps(self, values: Sequence[Floats] | Floats) -> Floats:
+        """What the clock says (n,) [s], from the columns."""
+        t = np.asarray(values[0] * self.unit)
+        return t if self.whole is None else values[1] + t
+
     def times(self, values: Sequence[Floats], first: int = 0, begin: float | None = None) -> Floats | None:
         """Times (n,) [s] of samples from their columns; None if the stream has no clock.
 
@@ -328,9 +333,7 @@ class BoundStream:
         """
         if self.clock is None:
             return None
-        t, step = values[0] * self.unit - self.settings.delay, self.settings.step
-        if self.whole is not None:
-            t = values[1] + t
+        t, step = self.stamps(values) - self.settings.delay, self.settings.step
         if step is None or not len(t):
             return t
         return np.asarray((t[0] if begin is None else begin) + step * np.arange(first, first + len(t)))

@@ -142,6 +142,13 @@ def test_contact_states_and_what_is_read_in_each(tmp_path):
         samples_in(path, systems, contacts=("tip",))
 
 
+def test_text_in_utf_16_is_told(tmp_path):
+    for bom, code in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        (tmp_path / "log.csv").write_bytes(bom + "q[0],q[1]\n1,2\n".encode(code))
+        with pytest.raises(FileFormatError, match="is text in UTF-16"):
+            open_log(tmp_path / "log.csv")
+
+
 def test_an_ending_that_none_has_is_refused_with_the_known_ones(tmp_path):
     for name in ("log.xlsx", "log", ".csv.zip"):
         (tmp_path / name).write_text("PK\x03\x04" if name == "log.xlsx" else "q[0]\n1\n")
