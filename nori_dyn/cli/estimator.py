@@ -35,7 +35,7 @@ class EstimatorOptions:
             the model's file alone, 'none' for bare rigid bodies. Without it, what `identify` wrote into the model goes
             before what the preset says.
         gravity: With --robot, gravity in the axes of the base [m/s^2]: 9.81,0,0 of a robot on a wall.
-        what: With --robot, what to estimate, with commas: contacts,torques. The preset's first if not.
+        what: With --robot, what to estimate, with commas: contacts,torques. The preset's first when left out.
         alarms: Watch for collisions, with so many false alarms an hour: by sensors with memory, without contacts.
         untouched: Logs in which nothing touches the robot, in quotes: false alarms are as rare as asked in these.
             Without, as rare as the sigmas say.

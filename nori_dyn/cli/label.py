@@ -25,15 +25,15 @@ def label(
     yes: bool = False,
     as_json: Json = False,
 ) -> None:
-    """Add to a data set of robot learning what the robot felt: external torques, wrenches, contacts, and their sigmas.
+    """Add what the robot felt to a data set of robot learning: external torques, wrenches, contacts, and their sigmas.
 
-    Each episode is estimated on its own, as `nori-dyn estimate` does it. The new data set has the estimates as columns
-    more, which info.json describes; all else is as it was, and videos are linked. What is doubtful about columns and
-    units is asked. A run that was killed left whole episodes only, and the same command does the rest.
+    Each episode is estimated on its own, as by `nori-dyn estimate`. The estimates are new columns of the new data set,
+    and info.json describes them; all other columns are copied, and videos are linked. You are asked what is doubtful
+    about columns and units. A run that was killed leaves whole episodes only, and the same command does the others.
 
-    Columns are called observation.fx.LINK, observation.offset (what torques are beyond the motion's), observation.tau,
-    observation.contact.FOOT and so on, their standard deviations observation.sigma.fx.LINK; in HDF5 they are beside
-    the joints' positions, without "observation.".
+    The columns are observation.fx.LINK, observation.offset (what torques have beyond those of the motion),
+    observation.tau, observation.contact.FOOT and so on; their standard deviations are observation.sigma.fx.LINK. In
+    HDF5 they stand beside the joints' positions, without "observation.".
 
     Example: nori-dyn label my_dataset --robot panda --what contacts
 
@@ -41,7 +41,7 @@ def label(
         dataset: A folder of LeRobot (v2.0, v2.1, v3.0); an HDF5 file of robomimic or DROID, or a folder of them.
         robot: A robot, by its preset or its name, or the file of a preset, a URDF or an MJCF.
         model: With --robot, a model of your own: a URDF or MJCF file.
-        what: What to estimate, with commas: contacts,torques. All that the preset has if not.
+        what: What to estimate, with commas: contacts,torques. All of the preset when left out.
         out: The new data set. Beside the old one, DATASET.PRESET, when left out.
         reading: See `LogOptions`.
         workers: Processes. All cores when left out.
