@@ -131,7 +131,7 @@ def told_and_asked(log: Log, reasons: Iterable[str], questions: Iterable[str], y
     """
     shown = tuple(dict.fromkeys(reasons))
     if shown and not as_json:
-        show(Bullets(shown, f"The columns of {unbroken(log.path.name)} are taken so"))
+        show(Bullets(shown, f"How the columns of {unbroken(log.path.name)} are read"))
     if not yes:
         ask(log.path.name, tuple(dict.fromkeys(questions)))
 
