@@ -176,8 +176,9 @@ def identifiability(
         >>> found.identifiable["rotor:joint2"], found.identifiable["I:link2.xx"]
         ('alone', 'never')
     """
-    systems = list(system) if isinstance(system, Sequence) else [system]
-    for each in systems:
+    systems = [*system] if isinstance(system, Sequence) else [system]
+    checked: Sequence[object] = systems or [system]
+    for each in checked:
         check_system(each, "nd.identifiability")
     wanted = [parameters] if isinstance(parameters, str) else list(parameters)
     regressions = regressions_of(systems, wanted, seed)

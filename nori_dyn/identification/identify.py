@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from nori_dyn.components.friction import ANY_EXCESS
 from nori_dyn.descriptions.legs import Legs, legs_of
 from nori_dyn.descriptions.sensor_configs import load_sensors
-from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.errors import InputError, UnknownNameError, WrongKindError
 from nori_dyn.filtering.history import History
 from nori_dyn.identification.consistent import with_load
 from nori_dyn.identification.estimation import Solution
@@ -177,6 +177,10 @@ def identify(
         >>> print(max(fit.after for fit in found.fits) < 1e-6)
         True
     """
+    given: object = system
+    if not isinstance(given, KinematicTree | System):
+        example = "write nd.identify('log.csv', nd.load_robot('panda'))"
+        raise WrongKindError("nd.identify", "a robot (KinematicTree) or a system after the logs", given, example)
     robots = tuple(logs) if isinstance(logs, Mapping) else ("",)
     if "presliding" in ((parameters,) if isinstance(parameters, str) else parameters):
         if isinstance(system, System):
@@ -503,14 +507,18 @@ def logs_of(given: Given, robots: tuple[str, ...]) -> list[tuple[int, Log]]:
         UnknownNameError: of a robot that has no other log.
     """
     if not isinstance(given, Mapping):
-        each = [given] if isinstance(given, Log | str | os.PathLike) else given
-        if len(each) and len(robots) > 1:
+        each = _listed(given)
+        if each and len(robots) > 1:
             raise InputError(f"of which robot are they? Give the logs of each by its name: {{'{robots[0]}': ...}}.")
-        given = {robots[0]: each}
+        given = dict.fromkeys(robots, each)
     found = []
     for name, own in given.items():
         if name not in robots:
             raise UnknownNameError("robot", name, robots, "the logs")
-        logs = [own] if isinstance(own, Log | str | os.PathLike) else own
-        found += [(robots.index(name), log if isinstance(log, Log) else read_log(log)) for log in logs]
+        found += [(robots.index(name), log if isinstance(log, Log) else read_log(log)) for log in _listed(own)]
     return found
+
+
+def _listed(given: Any) -> list[Any]:
+    """A log, or several."""
+    return [*given] if isinstance(given, Iterable) and not isinstance(given, Log | str | os.PathLike) else [given]
