@@ -50,6 +50,9 @@ ON_LINKS = (
 )
 """The note below tables of links."""
 
+ROUNDING = 1e-9
+"""How far a centre has moved [cm] that has not moved."""
+
 IN_SUMS, OPEN = "in sums", "open"
 """What stands for the value of a parameter that is identified only together with others, or not at all."""
 
@@ -189,7 +192,10 @@ def link_table(found: Identification) -> Table | None:
         mass = by_name.get(f"m:{link}")
         shown = number(after[5, 5]) if mass is None else described(mass, always=True)
         has_centres = before[5, 5] > 0 and after[5, 5] > 0
-        moved = number(100 * np.linalg.norm(centre_of(after) - centre_of(before)), 2) if has_centres else ""
+        moved = ""
+        if has_centres:
+            centimetres = 100 * float(np.linalg.norm(centre_of(after) - centre_of(before)))
+            moved = number(centimetres if centimetres > ROUNDING else 0.0, 2)
         each_alone = "all" if len(alone) == len(own) > 1 else ", ".join(alone) or "none"
         rows.append((unbroken(link), number(before[5, 5]), shown, moved, each_alone))
     if not rows:
