@@ -77,7 +77,7 @@ def damaged_data(draw: st.DrawFn, data: Any) -> Any:
         if action == 0:
             del place[key]
         elif action == 1:
-            place[key] = pick(draw, VALUES)
+            place[key] = _value(draw)
         elif action == 2 and other is not None:
             place[key], other[twin] = copy.deepcopy(other[twin]), copy.deepcopy(place[key])
         elif action == 3 and other is not None:
@@ -113,9 +113,14 @@ def _nested(value: Any, depth: int) -> Any:
     return value
 
 
+def _value(draw: st.DrawFn) -> Any:
+    """A value of its own: what changes it later must not change what the next file is made of."""
+    return copy.deepcopy(pick(draw, VALUES))
+
+
 def _other_number(draw: st.DrawFn, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return pick(draw, VALUES)
+        return _value(draw)
     return pick(draw, (-value, value + 1, value * 1e12, value * 1e-12, float(value), str(value), value + 1e-9))
 
 
