@@ -196,8 +196,9 @@ class Recognised(Tracked):
         self.probabilities, self.switch, self._within, self.point = dict(probabilities), switch, within, point
         self.contacts = max(self.probabilities, key=self.probabilities.__getitem__)
         best = within(self.contacts)
-        _ = best.estimate
-        vars(self).update(vars(best))
+        of = best._tick, best._state, best.u, best._after, best._time, best._axes, best._covariance_of
+        super().__init__(*of)
+        self.estimate = best.estimate
 
     @property
     def tracked(self) -> Tracked:
