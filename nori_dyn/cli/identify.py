@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,10 +22,11 @@ from nori_dyn.cli.common import (
     told_and_asked,
 )
 from nori_dyn.cli.estimator import EstimatorOptions
-from nori_dyn.cli.options import Criterion, Differentiated, Json, Missing, RobotOptions, option_names, vector
-from nori_dyn.errors import InputError, MappingError, NoriError
+from nori_dyn.cli.loaded_robot import LoadedRobot, lacks
+from nori_dyn.cli.options import Criterion, Differentiated, Json, Missing, RobotOptions, option_names
+from nori_dyn.errors import InputError, NoriError
 from nori_dyn.io.files import check_writable
-from nori_dyn.tables import listed, unbroken
+from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from nori_dyn.filtering.history import History
     from nori_dyn.identification.findings import Identification
     from nori_dyn.logs.log import Log
-    from nori_dyn.logs.mapping.record import SampleRecord
     from nori_dyn.typing import Floats
 
 OF_MOTION = ("duration", "harmonics", "criterion", "speed", "acceleration", "torque", "rate", "starts", "seed")
@@ -145,9 +145,6 @@ WANTED = "inertias,friction,rotors,offsets"
 EXCITED = "inertias,friction"
 """Parameters that a motion is to tell unless others are named."""
 
-
-FIXED = "Is its base fixed to the world? Of one that stands on them: --base floating"
-"""What is asked of robots that have feet and a fixed base."""
 
 AS_THEY_ARE = ("load_on", "physical", "robust", "moving", "cutoff", "dt", "missing", "backend")
 """The options that `nd.identify` takes as they are."""
@@ -281,7 +278,7 @@ class FitOptions:
 
         tied, made = drafted(log, of.record)
         estimator, lacking = None, ""
-        if of.has_base and self.recognise is None and _lacks(tied, of.record, "q", of.root):
+        if of.has_base and self.recognise is None and lacks(tied, of.record, "q", of.root):
             (estimator, lacking), (tied, made) = of.estimator(log), drafted(log, of.record_but_base)
         reasons, questions = list[str](), list[str]()
         if made is not None:
@@ -296,7 +293,7 @@ class FitOptions:
             told_and_asked(log, reasons, questions, self.yes, as_json)
         if estimator is not None:
             tied = tied.beside(self._base(estimator), of.tree)
-        return tied, made is None or not _lacks(tied, of.record, "qd")
+        return tied, made is None or not lacks(tied, of.record, "qd")
 
     def _base(self, by: PresetLog) -> History:
         """The floating base of a log as estimated; what is doubtful is asked.
@@ -449,102 +446,6 @@ def identify(
         typer.echo(f"failed: {problem}", err=True)
     if problems:
         raise typer.Exit(1)
-
-
-@dataclass(frozen=True, eq=False)
-class LoadedRobot:
-    """A robot that is to be identified.
-
-    Attributes:
-        name: its file or name.
-        model: how it is loaded.
-        tree: the robot.
-        sensors: its sensors; None for the usual ones.
-    """
-
-    name: str
-    model: RobotOptions
-    tree: nd.KinematicTree
-    sensors: nd.SensorSet | None
-
-    @staticmethod
-    def of(model: RobotOptions, name: str, sensors: str | None) -> LoadedRobot:
-        """A robot, and its sensors by their name."""
-        tree = model.load(name)
-        return LoadedRobot(name, model, tree, None if sensors is None else nd.load_sensors(sensors, name, tree))
-
-    @cached_property
-    def record(self) -> SampleRecord:
-        """What is read of a log."""
-        return self._record()
-
-    @cached_property
-    def record_but_base(self) -> SampleRecord:
-        """The same of a log that holds nothing of the base, which is estimated."""
-        return self._record({"base": {"of": "base"}})
-
-    def _record(self, memory: Mapping[str, Any] | None = None) -> SampleRecord:
-        from nori_dyn.identification.identify import usual_sensors
-        from nori_dyn.logs.mapping.record import SampleRecord
-
-        sensors = self.sensors or usual_sensors(self.tree)
-        if memory is not None:
-            sensors = nd.SensorSet.from_dict({**sensors.to_dict(), "memory": memory})
-        return SampleRecord.of_sensors(self.tree, sensors)
-
-    @property
-    def root(self) -> str:
-        """The joint of the base."""
-        return self.tree.joint_names[0]
-
-    @property
-    def has_base(self) -> bool:
-        """Whether the base floats, and is not estimated by the sensors."""
-        return self.tree.joints[0].nq == 7 and not self.record.estimated
-
-    @property
-    def doubts(self) -> dict[str, str]:
-        """What is asked of a robot with feet whose base is fixed."""
-        from nori_dyn.descriptions.legs import legs_of
-
-        legs = None if self.tree.joints[0].nq == 7 else legs_of(self.tree)
-        return {} if legs is None else {"": f"the robot has feet, {', '.join(legs.feet)}. {FIXED}"}
-
-    def still_in(self, log: Log) -> tuple[str, ...]:
-        """The joints that a log says nothing of, where a draft is to say what it holds."""
-        from nori_dyn.estimation.preset_logs import drafted
-
-        _, made = drafted(log, self.record)
-        return () if made is None else made.still
-
-    def estimator(self, log: Log) -> tuple[PresetLog | None, str]:
-        """What estimates the base of a log; or None, of a robot without feet and of a log that lacks what is named."""
-        from nori_dyn.estimation.preset_logs import drafted, preset_log
-
-        preset = nd.preset(self.name, gravity=None if self.model.gravity is None else vector(self.model.gravity))
-        if not preset.walks:
-            return None, ""
-        _, made = drafted(log, preset.record())
-        numbers = () if made is None else made.lacking
-        lacking = [what for kind, what in BY.items() if any(name.startswith(kind) for name in numbers)]
-        try:
-            ready = preset_log(preset, log)
-        except MappingError:
-            return None, listed(lacking)
-        return (None, listed(lacking)) if lacking and ready.kind is None else (ready, "")
-
-
-BY = {"q:": "positions of joints", "tau": "torques of joints", "gyro:": "a gyroscope", "acc:": "an accelerometer"}
-"""By what the base is estimated, and how the names begin of what logs have of it."""
-
-
-def _lacks(log: Log, record: SampleRecord, kind: str, joint: str | None = None) -> bool:
-    """Whether a log lacks some of q, or qd, of a robot, or of a joint."""
-    with log.opened(record.systems, record.contacts) as (_, binding):
-        names = (
-            record.names[record.q if kind == "q" else record.qd] if joint is None else record.groups[f"{kind}:{joint}"]
-        )
-        return bool({*names} & {*binding.lacking})
 
 
 def _parted(paths: Sequence[Path]) -> list[tuple[str, str, str]]:
