@@ -1,12 +1,14 @@
 """What is learned over time of what persists: against stacked matrices in doubles, and closed forms."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.linalg as la
 
 import nori_dyn as nd
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InvalidConfigError, UnknownSensorNameError
 from nori_dyn.model.joints import Fixed, Free
 from nori_dyn.model.tree import KinematicTree
@@ -17,6 +19,7 @@ from tests.robots import load
 from tests.systems import ACCELERATIONS, SPEED, TORQUES, sensor_set
 from tests.words import plain
 
+VELOCITY = ["wx", "wy", "wz", "vx", "vy", "vz"]
 STILL = {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0}
 ZERO = 1e-9
 """Share of the largest below which singular values, and numbers in a null space, are zero."""
@@ -57,7 +60,36 @@ def quadruped() -> nd.System:
     return system_of(tree, *sensors, STILL, unloaded(*feet), *points, offsets={"of": "offset"})
 
 
+def on_a_base(seed: int) -> nd.System:
+    """A random robot whose base is state, on feet that stand, with inertial sensors some of which have offsets.
+
+    That its rows and rates are those of a moving base is for tests/unit/measurements/test_floating_base.py.
+    """
+    rng, n = np.random.default_rng(seed), 2 + seed % 5
+    tree = nd.tools.random_tree(n, seed, ["revolute", "prismatic"], chain=0.4)
+    tree = tree.replace(joints=(Free(), *tree.joints[1:]), X_tree=(Transform.identity(), *tree.X_tree[1:]))
+    foot = {"type": "zero_velocity", "sigma": 0.1}
+    rows = [{**ACCELERATIONS, "joints": "actuated"}]
+    rows.append({**foot, "links": tree.names[-1], "components": VELOCITY[3 * (seed % 2) :]})
+    for name, kind in zip(
+        tree.names, rng.choice(["imu", "gyroscope", "accelerometer", "foot", ""], size=n), strict=True
+    ):
+        halves = [{"sigma": 0.1} | ({"offset": {"sigma": 1.0}} if rng.random() < 0.6 else {}) for _ in range(2)]
+        if kind == "imu":
+            rows.append({"type": kind, "links": name, "gyroscope": halves[0], "accelerometer": halves[1]})
+        elif kind == "foot" and name != tree.names[-1]:
+            rows.append({**foot, "links": name, "components": VELOCITY[3:]})
+        elif kind in ("gyroscope", "accelerometer"):
+            rows.append({"type": kind, "links": name} | halves[0])
+    offsets = {"offsets": {"of": "offset"}} if "offset" in str(rows) else {}
+    return system_of(tree, *rows, base={"of": "base"}, **offsets)
+
+
 SYSTEMS = {"arm": arm, "biped": biped, "quadruped": quadruped}
+ON_A_BASE = {f"base {seed}": partial(on_a_base, seed) for seed in range(40)}
+SHORT = ("base 5", "base 9", "base 11", "base 25", "base 31", "base 35")
+DT = np.array([0.8, 1.3, 0.6])
+"""Times between states, where what persists has rates."""
 
 
 def stacked(system: nd.System, Q: Sequence[Floats], dt: Floats | None = None) -> tuple[int, set[str]]:
@@ -105,38 +137,40 @@ def seen_of(found: Learned, after: int) -> set[str]:
     return {name for name, k in zip(found.names, found.seen_after, strict=True) if 0 < k <= after}
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(
+    "name", [*SYSTEMS, *(x if x in SHORT else pytest.param(x, marks=pytest.mark.long) for x in ON_A_BASE)]
+)
 def test_ranks_and_what_is_seen_are_those_of_stacked_matrices(name):
-    system = SYSTEMS[name]()
+    system = (SYSTEMS | ON_A_BASE)[name]()
     found = nd.observability(system, where=None).over_time
     Q = poses(system.tree, 3, seed=1)
     for k in (1, 2, 3):
-        rank, seen = stacked(system, Q[:k])
+        rank, seen = stacked(system, Q[:k], DT)
         assert found.ranks[min(k, len(found.ranks)) - 1] == rank
         assert seen_of(found, k) == seen
     assert found.error < 1e-20
 
 
-@pytest.mark.parametrize("name", ["arm", "biped"])
+@pytest.mark.parametrize("name", ["arm", "biped", "base 4", "base 25"])
 def test_what_has_to_move_is_what_stacked_matrices_need(name):
-    system = SYSTEMS[name]()
+    system = (SYSTEMS | ON_A_BASE)[name]()
     found = nd.observability(system, where=None).over_time
     moving = found.needs.moving
     assert found.needs.each
     for need in [*found.needs.each, found.needs.all]:
         names = set(need.names)
         for enough in [need.enough] if not need.any_of else [(joint,) for joint in need.any_of]:
-            assert names <= stacked(system, poses(system.tree, need.after, enough))[1]
+            assert names <= stacked(system, poses(system.tree, need.after, enough), DT)[1]
         for joint in need.all_of:
-            still = stacked(system, poses(system.tree, 3, [other for other in moving if other != joint]))[1]
+            still = stacked(system, poses(system.tree, 3, [other for other in moving if other != joint]), DT)[1]
             assert not names & still
         if need.is_only:
             others = [joint for joint in moving if joint not in (need.any_of or need.all_of)]
-            assert not names & stacked(system, poses(system.tree, 3, others))[1]
+            assert not names & stacked(system, poses(system.tree, 3, others), DT)[1]
         if not need.any_of:
             for joint in need.enough:
                 fewer = [other for other in need.enough if other != joint]
-                assert not names <= stacked(system, poses(system.tree, 4, fewer))[1]
+                assert not names <= stacked(system, poses(system.tree, 4, fewer), DT)[1]
 
 
 def test_where_the_base_is_and_how_it_lies_tells_nothing():
