@@ -16,10 +16,14 @@ pytest.importorskip("mujoco")
 
 SHAPES = {
     "upper": '<cylinder radius="0.05" length="0.4"/>',
-    "fore": '<box size="0.08 0.06 0.4"/>',
+    "fore": '<mesh filename="box.obj" scale="0.04 0.03 0.2"/>',
     "hand": '<capsule radius="0.04" length="0.1"/>',
     "finger": '<sphere radius="0.03"/>',
 }
+CUBE = "".join(f"v {x} {y} {z}\n" for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)) + "".join(
+    f"f {face}\n" for face in ("1 2 4 3", "5 7 8 6", "1 5 6 2", "3 4 8 7", "1 3 7 5", "2 6 8 4")
+)
+"""Of edges 2, which the mesh of a link scales."""
 AXES = ("0 1 0", "1 0 0", "0 1 0", "1 0 0")
 
 
@@ -37,6 +41,7 @@ def arm(tmp_path_factory) -> Path:
             'velocity="2"/></joint>'
         )
     path = tmp_path_factory.mktemp("arm") / "arm.urdf"
+    (path.parent / "box.obj").write_text(CUBE)
     path.write_text(f'<robot name="arm">{"".join(links)}</robot>')
     return path
 
