@@ -21,6 +21,7 @@ from nori_dyn.model.synthetic import random_tree
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba
+from nori_dyn.recursions.derivatives import aba_derivatives, rnea_derivatives
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
 from tests.mechanisms import forward_dynamics
@@ -40,6 +41,8 @@ EXPECTED = {
     "crba": lambda tree, q, qd, y: crba(tree, q),
     "minverse": lambda tree, q, qd, y: minverse(tree, q),
     "coriolis": lambda tree, q, qd, y: coriolis(tree, q, qd).C @ qd,
+    "rnea derivatives": lambda *state: np.concatenate(rnea_derivatives(*state)),
+    "aba derivatives": lambda *state: np.concatenate(aba_derivatives(*state)),
 }
 
 

@@ -7,10 +7,7 @@ from scipy.linalg import solve_triangular
 from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
 from nori_dyn.recursions.triangular import fd_permutations, fd_transformations, id_permutations
 from nori_dyn.system.builder import System
-from tests.agreement.test_pinocchio import led_by, robot
-from tests.covering import covering
-from tests.robots import Pinocchio
-from tests.systems import ACCELERATIONS, PROBLEMS, TORQUES, WRENCHES, hybrid, random_states, readings, sensor_set
+from tests.systems import ACCELERATIONS, PROBLEMS, TORQUES, WRENCHES, hybrid, readings, sensor_set
 from tests.tolerances import RECURSION, ROUNDING, SOLVED, assert_close
 from tests.trees import TREES
 from tests.unit.recursions.test_rnea import motions
@@ -22,13 +19,6 @@ def tree_truth(name):
     """A tree, random states, and the oracle's tau at them."""
     truth, _ = motions(name)
     return TREES[name], truth._make(np.moveaxis(x, -1, 0)[:N_STATES] for x in truth)
-
-
-def robot_truth(name, base):
-    """A robot, random states, and the tau of Pinocchio's rnea at them."""
-    tree = robot(name, base)
-    states = random_states(tree, N_STATES, seed=len(name))
-    return tree, states._replace(tau=led_by(Pinocchio.of(name, base, tree), states)[0])
 
 
 def unknowns(system, kind, d):
@@ -68,13 +58,6 @@ def test_inverse_and_forward_dynamics_of_trees(name):
             check(tree, truth, "forward")
     else:
         check(tree, truth, "forward")
-
-
-@covering(strength=1, name=("panda", "kinova", "anymal", "talos_reduced"), base=("fixed", "floating"))
-def test_inverse_and_forward_dynamics_of_robots(name, base):
-    truth = robot_truth(name, base)
-    check(*truth, "inverse")
-    check(*truth, "forward")
 
 
 def test_forward_dynamics_is_not_triangular_without_the_transformations():
