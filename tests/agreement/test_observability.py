@@ -116,14 +116,6 @@ def test_feet_on_the_ground_see_only_the_sum_of_two_couples(name):
         assert min(five.rank_at(q).gap, three.rank_at(q).gap) > 1e8
 
 
-@pytest.mark.parametrize("robot", ["talos_reduced", long("iCubGenova04")])
-def test_feet_of_which_nothing_is_known_are_a_wrench_too_few(robot):
-    """Nori's (17): what one foot pushes the other may give back."""
-    report = observability(System(load(robot, "floating"), sensors("feet_unknown")), where=None)
-    assert report.deficiency == 6
-    assert not report.is_observable
-
-
 @pytest.mark.parametrize("n", [8, long(20), long(30)])
 def test_the_set_of_the_published_code(n):
     tree = paper_chain(n, 1.0)

@@ -145,14 +145,6 @@ def test_an_empty_cell_of_the_state_is_refused_or_left_out(run, panda_plan, tmp_
     assert "4 samples" in output
 
 
-def test_tables_fit_a_terminal(run, panda_plan, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    for what in (PANDA, panda_plan):
-        status, output, _ = run("info", what)
-        assert status == 0
-        assert max(map(len, output.splitlines())) <= 80
-
-
 def test_components_of_a_file_and_of_the_robot(run, told, figures, tmp_path):
     (tmp_path / "motors.yaml").write_text("components: [{type: rotor, joints: all, inertia: 0.5}]")
 

@@ -94,24 +94,6 @@ def test_the_step_of_time_is_that_of_the_log_or_given(solve, soft_plan, tmp_path
     assert "must be positive" in solve("--dt", 0)[2]
 
 
-def test_a_monitor_adds_what_the_estimates_are_worth(solve, soft_plan, tmp_path):
-    write_log(tmp_path / "log.npz", soft_plan)
-    for ending in ("csv", "npz"):
-        assert solve("--monitor", out=f"out.{ending}")[0] == 0
-    with np.load(tmp_path / "log.npz") as log:
-        expected = nd.Plan.load(soft_plan).monitor("numpy").check_batch(log["q"], log["qd"], log["y"])
-    table = np.genfromtxt(tmp_path / "out.csv", delimiter=",", names=True, deletechars="", replace_space=" ")
-    tau, sigma = (
-        np.column_stack([table[f"{kind}tau:joint{k + 1}"] for k in range(len(RATES))]) for kind in ("", "sigma:")
-    )
-    with np.load(tmp_path / "out.npz") as found:
-        read = {"csv": (tau, sigma, table["p_value"]), "npz": (found["tau"], found["sigma:tau"], found["p_value"])}
-    for ending, (tau, sigma, p_value) in read.items():
-        np.testing.assert_array_equal(tau, expected.estimate.tau, err_msg=ending)
-        np.testing.assert_array_equal(sigma, expected.deviations["tau"], err_msg=ending)
-        np.testing.assert_array_equal(p_value, expected.p_value, err_msg=ending)
-
-
 def test_a_monitor_goes_with_dropped_sensors_and_needs_some_that_are_weighed(run, refused, tmp_path):
     sensors, plan, log = (tmp_path / name for name in ("held.yaml", "held.plan", "log.csv"))
     sensors.write_text(HELD)

@@ -23,9 +23,10 @@ from tests.unit.solve.test_solver import backend as runnable
 from tests.unit.solve.test_solver import every_backend
 
 TREE = nd.autotree(6, branching=2, skew=0.7)
+TREE = TREE.replace(frames={"tip": Frame(4, TREE.X_tree[1])})
 
 LEAVES = {"a": "link4", "b": "link5", "c": "link6"}
-SOME = ("tau", "fx:link5", "a:link6")
+SOME = ("tau", "fx:tip", "a:link6")
 COMPILED = ("a", "b", "c"), ("b",), ()
 """States that are compiled, each by itself; through NumPy all are."""
 FREE = {"type": "external_wrench", "links": {"except": list(LEAVES.values())}, "value": 0}
@@ -90,21 +91,6 @@ def test_every_way_to_call_gives_what_the_plan_of_the_state_gives(name, outputs)
             np.testing.assert_array_equal(single[output], expected[output])
             assert_close(batch[output][k], expected[output], SOLVED)
         np.testing.assert_array_equal(single.residual, expected.residual)
-
-
-def test_outputs_in_a_frame_are_turned_once():
-    X = TREE.X_tree[1]
-    tree = TREE.replace(frames={"tip": Frame(4, X)})
-    plan_set = nd.plan(tree, sensors(), outputs=("fx:tip", "tau"), states=[("a", "b"), ("b",)])
-    solver = plan_set.solver("numpy")
-    Q, Qd, Y, which = data(plan_set, 6)
-    batch = solver.solve_batch(Q, Qd, Y, which)
-    columns = [k for k, name in enumerate(plan_set.measurement_names) if name.startswith("fx:link5.")]
-    for k, state in enumerate(which):
-        solver.contacts = state
-        run(solver, Q[k], Qd[k], Y[k])
-        for found in (getattr(solver.outputs, "fx:tip"), batch["fx:tip"][k]):
-            assert_close(found, X.force_matrix() @ Y[k, columns], SOLVED)
 
 
 def test_contacts_in_any_order_by_name_or_as_booleans_and_states_in_any_order():
