@@ -22,15 +22,15 @@ from nori_dyn.cli.common import (
     told_and_asked,
 )
 from nori_dyn.cli.estimator import EstimatorOptions
-from nori_dyn.cli.loaded_robot import LoadedRobot, lacks
-from nori_dyn.cli.options import Criterion, Differentiated, Json, Missing, RobotOptions, option_names
+from nori_dyn.cli.loaded_robot import LoadedRobot, lacks_position
+from nori_dyn.cli.options import Criterion, Differentiated, Json, Missing, Model, RobotOptions, option_names
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.io.files import check_writable
 from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
-    from nori_dyn.estimation.preset_logs import PresetLog
+    from nori_dyn.estimation.preset_logs import PresetLog, TiedLog
     from nori_dyn.filtering.history import History
     from nori_dyn.identification.findings import Identification
     from nori_dyn.logs.log import Log
@@ -74,9 +74,7 @@ class MotionOptions:
 
     def find(
         self,
-        model: RobotOptions,
-        robot: str,
-        sensors: str | None,
+        of: LoadedRobot,
         parameters: Sequence[str],
         contacts: str | None,
         out: Path | None,
@@ -85,9 +83,7 @@ class MotionOptions:
         """Find the motion that identifies parameters best, write it, and show it.
 
         Args:
-            model: how the robot is loaded.
-            robot: its file or name.
-            sensors: those of the log that is to be; joint torques when None.
+            of: the robot, and the sensors of the log that is to be, joint torques where none are named.
             parameters: the parameters to identify.
             contacts: frames that stand, and how: "l_sole,LF_FOOT:point".
             out: the table to write.
@@ -97,10 +93,10 @@ class MotionOptions:
 
         if out is not None:
             check_table(out)
-        tree = model.load(robot)
+        tree = of.tree
         parts = (name.partition(":") for name in named_contacts(contacts or ""))
         standing: dict[str, Any] = {name: how or "pose" for name, _, how in parts}
-        chosen = None if sensors is None else nd.load_sensors(sensors, robot, tree)
+        chosen = of.sensors
         if chosen is not None and chosen.contact_names:
             chosen = chosen.in_contact(*standing)
         with progress_bar("excite") as stage:
@@ -111,7 +107,7 @@ class MotionOptions:
                 **{name: getattr(self, name) for name in OF_MOTION},
                 at=configuration(tree, self.at),
                 contacts=standing,
-                shapes=robot if self.shapes else None,
+                shapes=of.source if self.shapes else None,
                 at_rest=not self.periodic,
             )
         samples = None if out is None else motion.to_csv(out)
@@ -146,7 +142,7 @@ EXCITED = "inertias,friction"
 """Parameters that a motion is to tell unless others are named."""
 
 
-AS_THEY_ARE = ("load_on", "physical", "robust", "moving", "cutoff", "dt", "missing", "backend")
+AS_THEY_ARE = ("load_on", "physical", "robust", "moving", "cutoff", "missing", "backend")
 """The options that `nd.identify` takes as they are."""
 
 
@@ -205,7 +201,7 @@ class FitOptions:
     html: Path | None = None
     backend: str = "auto"
 
-    def check(self, robot: str, out: Path | None) -> None:
+    def check(self, of: LoadedRobot, out: Path | None) -> None:
         """Check, before the work, that the files can be written.
 
         Raises:
@@ -217,7 +213,7 @@ class FitOptions:
 
         check_writable(self.components_out, self.mapping_out, self.html)
         if out is not None:
-            check_robot(robot, out)
+            check_robot(of.source, out)
         if (self.payload_out is None) != (self.payload_frame is None):
             raise typer.BadParameter("--payload-out and --payload-frame go together.", param_hint="--payload-out")
         if self.payload_out is not None:
@@ -239,13 +235,14 @@ class FitOptions:
             DoubtfulLogError: it is doubtful what the columns of a log are.
         """
         given, share = dict(map(_known, self.known or ())), _share(self.held_out)
-        way = how_differentiated(self.differentiate)
+        way, mappings = (how_differentiated(self.differentiate), self.dt), list[nd.tools.LogMapping | None]()
 
         def tied(log: Log) -> Log:
             nonlocal way
-            own, has_velocities = self._tied(log, of, still, as_json)
-            way = way if has_velocities or way != "auto" else "smoother"
-            return own
+            own = self._tied(log, of, still, as_json)
+            mappings.append(own.mapping)
+            way = own.way(*way)
+            return own.log
 
         read = _logs(logs, self.mapping, tied)
         first = next(iter(read if isinstance(read, list) else [log for own in read.values() for log in own]))
@@ -263,37 +260,31 @@ class FitOptions:
             held_out=_logs(_called(self.held_out), self.mapping, tied) if share is None else share,
             loaded=_logs(self.loaded or (), self.mapping, tied),
             known=given,
-            differentiate=way,
+            differentiate=way[0],
+            dt=way[1],
             curves=self.html is not None,
             **{name: getattr(self, name) for name in AS_THEY_ARE},
         )
-        return found, first.mapping
+        return found, mappings[0]
 
-    def _tied(self, log: Log, of: LoadedRobot, still: Sequence[str], as_json: bool) -> tuple[Log, bool]:
-        """A log, tied by a draft where nothing says what its columns are, and whether it has velocities.
+    def _tied(self, log: Log, of: LoadedRobot, still: Sequence[str], as_json: bool) -> TiedLog:
+        """A log tied to the robot; what is doubtful about that is asked.
 
         A floating base that it holds nothing of stands beside its columns, as `estimate` has it.
         """
-        from nori_dyn.estimation.preset_logs import drafted, questions_of, reasons_of
-
-        tied, made = drafted(log, of.record)
-        estimator, lacking = None, ""
-        if of.has_base and self.recognise is None and lacks(tied, of.record, "q", of.root):
-            (estimator, lacking), (tied, made) = of.estimator(log), drafted(log, of.record_but_base)
-        reasons, questions = list[str](), list[str]()
-        if made is not None:
-            reasons, questions = [*reasons_of(made)], [*questions_of(made, of.doubts, still)]
+        tied, estimator, lacking = of.tied(log, of.record, still), None, ""
+        if of.has_base and self.recognise is None and lacks_position(tied.log, of.record, of.root):
+            (estimator, lacking), tied = of.estimator(log), of.tied(log, of.record_but_base, still)
+        reasons, questions = tied.reasons, tied.questions
         if estimator is not None:
-            reasons += [*estimator.reasons, f"'{of.root}': estimated by its IMU, encoders and torques"]
+            reasons += (*estimator.reasons, f"'{of.root}': estimated by its IMU, encoders and torques")
             questions += estimator.questions
-            tied = tied if estimator.kind is None else replace(tied, mapping=estimator.log.mapping)
         if lacking:
-            reasons.append(f"'{of.root}': not estimated, for which no column is of {lacking}")
-        if reasons:
-            told_and_asked(log, reasons, questions, self.yes, as_json)
+            reasons += (f"'{of.root}': not estimated, for which no column is of {lacking}",)
+        told_and_asked(log, reasons, questions, self.yes, as_json)
         if estimator is not None:
-            tied = tied.beside(self._base(estimator), of.tree)
-        return tied, made is None or not lacks(tied, of.record, "qd")
+            tied = replace(tied, log=tied.log.beside(self._base(estimator), of.tree))
+        return tied
 
     def _base(self, by: PresetLog) -> History:
         """The floating base of a log as estimated; what is doubtful is asked.
@@ -324,7 +315,7 @@ class FitOptions:
         return found.history
 
     def write(
-        self, found: Identification, robot: str, out: Path | None, mapping: nd.tools.LogMapping | None
+        self, found: Identification, of: LoadedRobot, out: Path | None, mapping: nd.tools.LogMapping | None
     ) -> tuple[dict[str, Path], list[str], list[str]]:
         """Write what was found: the files by what they hold, notes on them, and why others are not there."""
         notes, source = list[str](), (f"Identified from {', '.join(found.logs)}.",)
@@ -335,7 +326,7 @@ class FitOptions:
             several = len(found.robots) > 1
             paths = (out, self.components_out, self.mapping_out)
             asked = [_of(path, name) if path and several else path for path in paths]
-            of = f" of {name}" if several else ""
+            whose = f" of {name}" if several else ""
 
             def save_friction(path: Path, name: str = name, own: nd.KinematicTree = own) -> None:
                 nd.tools.save_components(found.with_stiction(name) if self.stiction else own, path, source)
@@ -343,9 +334,9 @@ class FitOptions:
             def save_calibrated(path: Path, name: str = name) -> None:
                 nd.tools.save_mapping(found.calibrated(mapping, name), path, source)
 
-            writers["robot" + of] = asked[0], partial(nd.tools.save_robot, own, robot)
-            writers["components" + of] = asked[1], save_friction
-            writers["mapping" + of] = asked[2], save_calibrated
+            writers["robot" + whose] = asked[0], partial(nd.tools.save_robot, own, of.source)
+            writers["components" + whose] = asked[1], save_friction
+            writers["mapping" + whose] = asked[2], save_calibrated
         writers["payload"] = (
             self.payload_out,
             lambda path: nd.tools.save_payload(found.payload(self.payload_frame or ""), path),
@@ -373,7 +364,8 @@ def identify(
     fit: FitOptions,
     excite: bool = False,
     motion: MotionOptions,
-    model: RobotOptions,
+    model: Model = None,
+    loading: RobotOptions,
     as_json: Json = False,
 ) -> None:
     """Identify a robot's own parameters from logs: inertias, friction, rotors, offsets and gains of sensors, a load.
@@ -389,7 +381,8 @@ def identify(
 
     Args:
         ctx: The call.
-        robot: A URDF or MJCF file, or the name of a robot.
+        robot: A robot, as in `estimate`: one that has a preset, by which logs of its vendor are read; or a URDF or MJCF
+            file, or the name of a model.
         logs: Logs, of any format as in `estimate`; of several robots of one type as ROBOT=LOG: they share inertias, and
             have their own friction, offsets and gains, and files FOUND.ROBOT.urdf and so on.
         sensors: A shipped set of sensors, or a YAML file. Joint torques, when left out: `identification`, or
@@ -409,39 +402,45 @@ def identify(
             tenths of those in the robot's file. Loops stay closed, and the robot's shapes apart. What else it could hit
             is not known: look at the motion in a simulator first.
         motion: See `MotionOptions`.
-        model: See `RobotOptions`.
+        model: A model of your own, in place of that of the preset: a URDF or MJCF file.
+        loading: See `RobotOptions`.
         as_json: Print the figures as JSON.
     """
+    of = LoadedRobot(robot, loading, model, sensors)
+    if of.has_preset:
+        refuse_given(ctx, ["inertias"], "does not go with a preset, of which the nearest are taken.")
     if excite:
         refuse_given(ctx, ["logs", *option_names(FitOptions)], "does not go with --excite, which needs no log.")
-        motion.find(model, robot, sensors, named(parameters or EXCITED), contacts, out, as_json)
+        motion.find(of, named(parameters or EXCITED), contacts, out, as_json)
         return
     refuse_given(ctx, option_names(MotionOptions), "needs --excite.")
     if not logs:
         raise typer.BadParameter("name a log, or find a motion to record by --excite.", param_hint="LOG...")
 
-    fit.check(robot, out)
+    fit.check(of, out)
     wanted, first = parameters or WANTED, nd.read_log(_parted(logs)[0][2], fit.mapping)
-    of = LoadedRobot.of(model, robot, sensors)
     if still := of.still_in(first):
-        model = replace(model, lock=[*(model.lock or ()), *still])
-        of = LoadedRobot.of(model, robot, sensors)
+        of = of.with_locked(still)
     if fit.payload_frame is not None:
         of.tree.frame(fit.payload_frame)  # refused before the work
     found, mapping = fit.found(logs, of, contacts, wanted, still, as_json)
-    written, notes, problems = fit.write(found, robot, out, mapping)
-    loading = _loading(written, model)
+    written, notes, problems = fit.write(found, of, out, mapping)
+    load = _loading(written, of)
     lines = [f"note: {note}" for note in notes]
     lines += [f"{what.capitalize()} written to {unbroken(str(path))}." for what, path in written.items()]
     if out is None and found.has_robot:
         lines.append("The robot was not written: --out ROBOT.urdf does that.")
-    if loading is not None:
-        lines.append(f"Load it: {unbroken(loading)}")
+    if load is not None:
+        lines.append(f"Load it: {unbroken(load)}")
+        if of.has_preset:
+            friction = ("--components", written["components"]) if "components" in written else ()
+            used = "estimate", "LOG", "--robot", of.name, "--model", written["robot"], *friction
+            lines.append(next_command(*used).replace("Next", "Use it", 1))
     if found.n_identified < len(found.directions):
-        wish = "--parameters", ",".join(named(wanted)), *model.words()
+        wish = "--parameters", ",".join(named(wanted)), *of.words()
         lines.append(next_command("identify", "--robot", robot, "--excite", *wish, "--out", "MOTION.csv"))
     files = {what: str(path) for what, path in written.items()}
-    show_found(found, as_json, *lines, written=files, load=loading, notes_on_files=notes, errors=problems)
+    show_found(found, as_json, *lines, written=files, load=load, notes_on_files=notes, errors=problems)
     for problem in problems:
         typer.echo(f"failed: {problem}", err=True)
     if problems:
@@ -507,17 +506,20 @@ def _share(given: str) -> float | None:
         return None
 
 
-def _loading(written: Mapping[str, Path], model: RobotOptions) -> str | None:
+def _loading(written: Mapping[str, Path], of: LoadedRobot) -> str | None:
     """Python call that loads the robot that was written, with all that was found; None where none was.
 
     Of components of a YAML file the friction is in the robot's file as well now: they are not to be added again.
     """
     if "robot" not in written:
         return None
-    options = {name: value for name, value in model.keywords().items() if name != "components"}
+    options = {name: value for name, value in of.options.keywords().items() if name != "components"}
     if "components" in written:
         options["components"] = str(written["components"])
-    elif model.components == "own":
+    elif of.options.components == "own":
         options["components"] = True
+    call = f"nd.preset({of.name!r}, " if of.has_preset else "nd.load_robot("
+    if of.has_preset:
+        options = {name: value for name, value in options.items() if name in ("gravity", "components")}
     arguments = [repr(str(written["robot"])), *(f"{name}={value!r}" for name, value in options.items())]
-    return f"nd.load_robot({', '.join(arguments)})"
+    return f"{call}{', '.join(arguments)})"

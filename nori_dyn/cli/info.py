@@ -135,7 +135,7 @@ def _draft(
     """Draft the mapping that ties a log to a robot, or to a plan."""
     from nori_dyn.estimation.log_run import LogRunner
     from nori_dyn.estimation.preset_logs import vendor_log
-    from nori_dyn.estimation.presets import shipped_presets
+    from nori_dyn.estimation.presets import is_preset
     from nori_dyn.estimation.run_options import RECOGNISE
     from nori_dyn.logs.drafts.draft import draft
     from nori_dyn.logs.formats.registry import open_log
@@ -143,12 +143,12 @@ def _draft(
     from nori_dyn.report.mapping_text import mapping_text
 
     check_writable(out)
-    is_preset = sensors is None and not (options.lock or options.keep or options.components)
-    ready = nd.preset(robot) if robot in shipped_presets() or robot.endswith((".yaml", ".yml")) else None
-    if ready is None and is_preset and options.base == "fixed" and not is_planned(robot):
+    as_preset = sensors is None and not (options.lock or options.keep or options.components)
+    ready = nd.preset(robot) if is_preset(robot) else None
+    if ready is None and as_preset and options.base == "fixed" and not is_planned(robot):
         ready = walking if (walking := nd.preset(robot)).walks else None
     are_told = contacts != RECOGNISE
-    if ready is not None and is_preset:
+    if ready is not None and as_preset:
         if contacts is not None:
             raise typer.BadParameter("needs --sensors: a preset knows how contacts are found.", param_hint="--contacts")
         record = ready.record()
@@ -162,7 +162,7 @@ def _draft(
             raise InputError(f"sensors '{known.name}' have no contacts to recognise.")
         record = SampleRecord.of_sensors(tree, in_contact(known, contacts) if are_told else known, are_told)
     with open_log(log) as source:
-        vendor = vendor_log(ready, source, record) if ready is not None and is_preset else None
+        vendor = vendor_log(ready.data, source, record) if ready is not None and as_preset else None
         made = draft(source, record, ready.data.order, ready.data.called) if ready else draft(source, record)
     text = mapping_text(made, log) if vendor is None else vendor[1].text(log.name, made.robot)
     if out is None:
@@ -178,7 +178,7 @@ def _draft(
         "left over; the file lists both.",
         *(
             [next_command("estimate", log, "--robot", robot, "--mapping", out)]
-            if ready is not None and is_preset
+            if ready is not None and as_preset
             else _fitting_commands(
                 log, out, robot, sensors, contacts, options, None if is_planned(robot) else record, made
             )
@@ -195,9 +195,7 @@ def _commands_of_vendor(
         yield f"It leaves open: {kind.doubt}"
     given = "--mapping", mapping, *(() if kind.differentiate is None else ("--differentiate", str(kind.differentiate)))
     yield next_command("estimate", log, "--robot", robot, *given)
-    base = () if preset.data.base == "fixed" else ("--base", preset.data.base)
-    locked = (word for joint in preset.data.locked for word in ("--lock", joint))
-    yield next_command("identify", log, "--robot", preset.source, *base, *locked, *given)
+    yield next_command("identify", log, "--robot", robot, *given)
 
 
 def _fitting_commands(

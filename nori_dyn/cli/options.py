@@ -9,11 +9,14 @@ from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 import nori_dyn as nd
+
+if TYPE_CHECKING:
+    from nori_dyn.estimation.presets import Preset
 
 Robot = Annotated[str, typer.Argument(metavar="ROBOT")]
 Json = Annotated[bool, typer.Option("--json")]
@@ -114,6 +117,18 @@ class RobotOptions:
         if self.components is not None:
             found["components"] = components_named(self.components)
         return found
+
+    def preset(self, name: str, model: str | None) -> Preset:
+        """The preset of a robot, which loads it so.
+
+        Raises:
+            NoriError: what `nd.preset` and `Preset.tree` refuse; a joint to lock that the robot does not have.
+        """
+        given = self.keywords()
+        found = nd.preset(name, model, given.get("gravity"), given.get("components"))
+        for joint in self.lock or ():
+            found.tree.joint(joint)
+        return found.fitted(self.lock or (), **{one: given[one] for one in ("base", "kept") if one in given})
 
     def load(self, robot: str) -> nd.KinematicTree:
         """Load a robot.

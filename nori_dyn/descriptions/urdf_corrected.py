@@ -34,8 +34,8 @@ def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
 
     What did not change is left as it is printed, and so are links that are part of the world. What is on fixed joints
     keeps its inertia, and the link that carries it gets the change: see `corrected_links`. Friction and rotors of
-    joints that have none in the tree are left as they are; those of others are marked, see `IDENTIFIED`, so that a
-    loader takes them in unasked, where anything changed.
+    joints that have none in the tree are left as they are. What changed is marked, see `IDENTIFIED`, and where anything
+    did, friction and rotors are, so that a loader takes them in unasked.
 
     Args:
         tree: the robot, as `load_urdf` made it of the file, with other inertias and components.
@@ -97,9 +97,12 @@ def _write_inertial(text: XmlText, element: XmlElement, link: LinkData) -> None:
         attributes = " ".join(f'{name}="{numbers(moment)}"' for name, moment in moments.items())
         missing.append(f"<inertia {attributes}/>")
     if inertial is None:
-        text.add(element, ["<inertial>", *(LEVEL + line for line in missing), "</inertial>"])
-    elif missing:
+        text.add(element, [f'<inertial {IDENTIFIED}="{YES}">', *(LEVEL + line for line in missing), "</inertial>"])
+        return
+    if missing:
         text.add(inertial, missing)
+    if inertial.get(IDENTIFIED) != YES:
+        text.set(inertial, IDENTIFIED, YES)
 
 
 def _write_friction(text: XmlText, tree: KinematicTree, robot: UrdfRobot) -> list[str]:

@@ -66,13 +66,18 @@ class VendorLog(LogMapping):
     differentiate: Literal["smoother", "kalman"] | Annotated[int, Field(gt=0)] | None = None
     doubt: str = ""
 
-    def text(self, log: str, robot: str) -> str:
-        """The mapping as a YAML file of its own, for a log of a robot."""
+    @property
+    def mapping(self) -> LogMapping:
+        """The mapping alone."""
         content = self.model_dump(include=set(LogMapping.model_fields), by_alias=True, exclude_unset=True)
         if self.dt is not None:
             content["clock"] = {"rate": 1 / self.dt, **content.get("clock", {})}
+        return LogMapping.model_validate(content)
+
+    def text(self, log: str, robot: str) -> str:
+        """The mapping as a YAML file of its own, for a log of a robot."""
         about = f"What the columns of {log} are for '{robot}'.", self.about, self.doubt
-        return mapping_yaml(LogMapping.model_validate(content), [" ".join(each.split()) for each in about if each])
+        return mapping_yaml(self.mapping, [" ".join(each.split()) for each in about if each])
 
 
 class PresetData(Strict):
@@ -89,7 +94,7 @@ class PresetData(Strict):
         kept: fixed joints to keep, or "sensors"; see `load_robot`.
         limits: lowest and highest positions of joints [rad or m] where those of the model are not the robot's.
         components: motors, friction and so on beside those of the model.
-        loads: bodies that the model lacks.
+        loads: bodies that the model lacks; one that is given, and marked as identified, has them.
         obtain: how a model that no package has is to be had, in words.
         order: the joints in the order in which the robot's messages number them; "" for a number of no joint.
         called: what drivers and logs call joints besides, by their names in the model.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
 from nori_dyn.errors import MappingError, ModelError
 from nori_dyn.estimation.legged import MOTION, POSE
 from nori_dyn.estimation.plan import Plan
-from nori_dyn.estimation.preset_data import VendorLog
+from nori_dyn.estimation.preset_data import PresetData, VendorLog
 from nori_dyn.estimation.presets import Preset
 from nori_dyn.estimation.run_options import RECOGNISE
 from nori_dyn.filtering.false_alarms import Alarms
@@ -36,36 +36,51 @@ MOST_NAMES = 6
 """Joints that a question names."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PresetLog:
-    """A log and the plan that it is estimated by.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TiedLog:
+    """A log whose columns are tied to a robot.
 
     Attributes:
         log: the log, with its mapping.
-        plan: the plan.
-        contacts: as for `nd.estimate`.
         reasons: what each entry of the mapping rests on, one line each.
         questions: what of it names and numbers leave open.
-        kind: the log as the preset knows it; None of one that a mapping or a draft ties to the robot.
-        alarms: as for `nd.estimate`.
-        has_velocities: whether the log has them; otherwise they are made of positions.
+        kind: the log as a preset knows it; None of one that a mapping, names or a draft tie to the robot.
+        made: the draft; None without one.
     """
 
     log: Log
-    plan: Plan
-    contacts: str | None
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
     kind: VendorLog | None = None
-    alarms: Alarms | None = None
-    has_velocities: bool = True
+    made: Draft | None = None
+
+    @property
+    def mapping(self) -> LogMapping | None:
+        """Its mapping, as a file of its own says it."""
+        own = self.log.mapping
+        return own.mapping if isinstance(own, VendorLog) else own
 
     def way(self, differentiate: Differentiate, dt: float | None) -> tuple[Differentiate, float | None]:
-        """How to differentiate and the time between samples, as asked, or else as the preset knows best."""
-        best: Differentiate = "auto" if self.has_velocities else "smoother"
+        """How to differentiate and the time between samples, as asked, or else as the log is best read."""
+        best: Differentiate = "auto" if self.made is None or not self.made.lacks_velocities else "smoother"
         if self.kind is not None:
             best, dt = self.kind.differentiate or best, dt or self.kind.dt
         return best if differentiate == "auto" else differentiate, dt
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PresetLog(TiedLog):
+    """A log and the plan that it is estimated by.
+
+    Attributes:
+        plan: the plan.
+        contacts: as for `nd.estimate`.
+        alarms: as for `nd.estimate`.
+    """
+
+    plan: Plan
+    contacts: str | None = None
+    alarms: Alarms | None = None
 
 
 def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | Iterable[str] | None = None) -> PresetLog:
@@ -84,38 +99,77 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
     given = log if isinstance(log, Log) else read_log(log)
     wanted = preset.estimand(what)
     if given.mapping is not None and given.mapping.columns:
-        found = PresetLog(given, preset.plan(what), None, ("as its mapping says",))
+        tied = TiedLog(log=given, reasons=("as its mapping says",))
     else:
         with open_log(given.path) as source:
-            found = _by_vendor(preset, given, source, what) or _by_draft(preset, given, source, what)
-    reasons = found.reasons
+            known = vendor_log(preset.data, source, preset.record(what))
+            if known is not None:
+                tied = _by_vendor(given, *known)
+            else:
+                preset, tied = _drafted(preset, given, source, what)
+    reasons = tied.reasons
     if preset.model is not None and wanted.robot is not None and preset.components is None:
         reasons += (f"links, friction and rotors as identified, {', '.join(wanted.robot)}, in place of {preset.model}",)
-    return replace(found, reasons=reasons, contacts=wanted.contacts and RECOGNISE, alarms=wanted.alarms)
+    own = {each.name: getattr(tied, each.name) for each in fields(TiedLog)} | {"reasons": reasons}
+    contacts = wanted.contacts and RECOGNISE
+    return PresetLog(**own, plan=preset.plan(what), contacts=contacts, alarms=wanted.alarms)
 
 
-def vendor_log(preset: Preset, source: LogSource, record: SampleRecord) -> tuple[str, VendorLog] | None:
+def vendor_log(preset: PresetData, source: LogSource, record: SampleRecord) -> tuple[str, VendorLog] | None:
     """The mapping of a preset that lacks least of what is read of a log, and its name; None of logs it does not know.
 
     It knows those whose positions are among the columns.
     """
-    fitting = min(_fitting(preset.data.logs, source, record), key=lambda found: found[0], default=None)
+    fitting = min(_fitting(preset.logs, source, record), key=lambda found: found[0], default=None)
     return None if fitting is None else fitting[1:]
 
 
-def _by_vendor(preset: Preset, log: Log, source: LogSource, what: str | Iterable[str] | None) -> PresetLog | None:
-    """A log tied by the one of a preset's mappings that lacks least; None where none has its positions."""
-    known = vendor_log(preset, source, preset.record(what))
-    if known is None:
-        return None
-    name, kind = known
+def tied_log(
+    log: Log,
+    record: SampleRecord,
+    preset: PresetData | None,
+    doubts: Mapping[str, str] = MappingProxyType({}),
+    still: Sequence[str] = (),
+) -> TiedLog:
+    """Tie a log to what is read of it: by its own mapping, by one of a preset, or by a draft where names do less.
+
+    Args:
+        log: the log.
+        record: what is read of it.
+        preset: what is known of the robot; None of one that has no preset.
+        doubts: what is asked of a draft, see `_questions_of`.
+        still: joints that the log says nothing of.
+    """
+    if log.mapping is not None and log.mapping.columns:
+        return TiedLog(log=log)
+    with open_log(log.path) as source:
+        known = None if preset is None else vendor_log(preset, source, record)
+        if known is not None:
+            return _by_vendor(log, *known)
+        by_name = _lacking(source, log.mapping, record)
+        if not by_name:
+            return TiedLog(log=log)
+        made = draft(source, record) if preset is None else draft(source, record, preset.order, preset.called)
+        tied = _by_draft(log, made, doubts, still)
+        by_draft = _lacking(source, tied.log.mapping, record)
+    ties_more = len(by_draft) < len(by_name) or any(name.startswith(("q:", "qd:")) for name in by_name)
+    return tied if ties_more else TiedLog(log=log)
+
+
+def _by_vendor(log: Log, name: str, kind: VendorLog) -> TiedLog:
+    """A log tied by one of a preset's mappings."""
     tied = replace(log, mapping=_completed(kind, log.mapping))
-    doubts = tuple(filter(None, (kind.doubt,)))
-    return PresetLog(tied, preset.plan(what), None, (f"{name}: {kind.about}",), doubts, kind)
+    return TiedLog(log=tied, reasons=(f"{name}: {kind.about}",), questions=(kind.doubt,) * bool(kind.doubt), kind=kind)
 
 
-def _by_draft(preset: Preset, log: Log, source: LogSource, what: str | Iterable[str] | None) -> PresetLog:
-    """A log tied by a draft, of a robot whose joints stand still where the log says nothing of them.
+def _by_draft(log: Log, made: Draft, doubts: Mapping[str, str], still: Sequence[str]) -> TiedLog:
+    """A log tied by a draft."""
+    tied = replace(log, mapping=_completed(LogMapping.from_dict(made.data()), log.mapping))
+    return TiedLog(log=tied, reasons=(*_reasons_of(made),), questions=(*_questions_of(made, doubts, still),), made=made)
+
+
+def _drafted(preset: Preset, log: Log, source: LogSource, what: str | Iterable[str] | None) -> tuple[Preset, TiedLog]:
+    """A log tied by a draft, and the robot, whose joints stand still where the log says nothing of them.
 
     Raises:
         MappingError: it holds nothing of joints that are needed, or lacks what another estimate does without.
@@ -152,35 +206,14 @@ def _by_draft(preset: Preset, log: Log, source: LogSource, what: str | Iterable[
                 f"{log.path}: holds no {what_it_lacks}, by which {', '.join(asked)} is estimated. Without: "
                 f"--what {wanted}, in Python what='{wanted}', by {by}."
             )
-    return PresetLog(
-        replace(log, mapping=_completed(LogMapping.from_dict(made.data()), log.mapping)),
-        preset.plan(what),
-        None,
-        (*reasons_of(made), *(("no torques of joints: those that the motion asks for",) if is_bare else ())),
-        tuple(questions_of(made, preset.data.doubts, still)),
-        has_velocities=not made.lacks_velocities,
-    )
+    tied = _by_draft(log, made, preset.data.doubts, still)
+    bare = ("no torques of joints: those that the motion asks for",) if is_bare else ()
+    return preset, replace(tied, reasons=tied.reasons + bare)
 
 
 def _lacks(made: Draft, numbers: str | tuple[str, ...]) -> bool:
     """Whether a draft lacks numbers that begin so."""
     return any(name.startswith(numbers) for name in made.lacking)
-
-
-def drafted(log: Log, record: SampleRecord) -> tuple[Log, Draft | None]:
-    """A log, with the mapping of a draft and the draft, where that ties more of what is read than names alone do."""
-    if log.mapping is not None and log.mapping.columns:
-        return log, None
-    with open_log(log.path) as source:
-        by_name = _lacking(source, log.mapping, record)
-        if not by_name:
-            return log, None
-        made = draft(source, record)
-        mapping = _completed(LogMapping.from_dict(made.data()), log.mapping)
-        by_draft = _lacking(source, mapping, record)
-    if len(by_draft) < len(by_name) or any(name.startswith(("q:", "qd:")) for name in by_name):
-        return replace(log, mapping=mapping), made
-    return log, None
 
 
 def _lacking(source: LogSource, mapping: LogMapping | None, record: SampleRecord) -> list[str]:
@@ -214,7 +247,7 @@ def _fitting(
             yield len(binding.lacking), name, mapping
 
 
-def reasons_of(made: Draft) -> Iterator[str]:
+def _reasons_of(made: Draft) -> Iterator[str]:
     """Yield what each entry of a draft rests on, for people."""
     for guess in made.guesses:
         yield f"{_taken(guess)}: {guess.why}"
@@ -226,7 +259,7 @@ def reasons_of(made: Draft) -> Iterator[str]:
         yield "velocities that the log lacks: made of the positions, by a smoother"
 
 
-def questions_of(
+def _questions_of(
     made: Draft, doubts: Mapping[str, str] = MappingProxyType({}), still: Sequence[str] = ()
 ) -> Iterator[str]:
     """Yield what a draft leaves open, for people.

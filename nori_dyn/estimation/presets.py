@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from nori_dyn.algebra.spatial import spatial_inertia
 from nori_dyn.components.base import OnJoints
 from nori_dyn.components.config import components_of
+from nori_dyn.descriptions.identified import is_identified
 from nori_dyn.descriptions.legs import legs_of
 from nori_dyn.descriptions.robot_names import EXTRA, robots
 from nori_dyn.descriptions.robots import load_robot
@@ -140,7 +141,7 @@ class Preset(Shown):
             for name, limits in data.limits.items():
                 joints[tree.joint(name)] = replace(joints[tree.joint(name)], limits=tuple(limits))
             I = tree.I.copy()
-            for load in data.loads:
+            for load in () if self.model is not None and is_identified(source) else data.loads:
                 frame = tree.frame(load.link)
                 xx, yy, zz, xy, xz, yz = load.inertia
                 about_com = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -184,12 +185,19 @@ class Preset(Shown):
         own = self.of(what)
         return surfaces(own.source, own.tree) if self.sensors(what).has_touches else None
 
-    def fitted(self, still: Iterable[str], has_torques: bool = True) -> Preset:
-        """The preset for a log that says nothing of some joints, which are locked at zero, or of any torque."""
-        locked = {**self.data.locked, **dict.fromkeys(still, 0.0)}
+    def fitted(self, still: Iterable[str], has_torques: bool = True, **more: Any) -> Preset:
+        """The preset for a log that says nothing of some joints, which are locked at zero, or of any torque.
+
+        Args:
+            still: these joints.
+            has_torques: whether the log has torques.
+            more: what else of its data is otherwise.
+        """
+        locked = {**dict.fromkeys(still, 0.0), **self.data.locked}
+        fitted = self
         if self.is_bare:
-            return _of_model(self.data.robot[0], locked, self.data.gravity, has_torques, self.components)
-        return replace(self, data=self.data.model_copy(update={"locked": locked}))
+            fitted = _of_model(self.data.robot[0], locked, self.data.gravity, has_torques, self.components)
+        return replace(fitted, data=fitted.data.model_copy(update={"locked": locked, **more}))
 
     @property
     def walks(self) -> bool:
@@ -326,6 +334,11 @@ def shipped_presets() -> dict[str, Path]:
     return shipped_files("presets")
 
 
+def is_preset(robot: str) -> bool:
+    """Whether the name of a robot is that of a preset, shipped or a file, rather than of a model."""
+    return robot in shipped_presets() or robot.endswith((".yaml", ".yml"))
+
+
 def preset(
     name: str | os.PathLike[str],
     model: str | os.PathLike[str] | None = None,
@@ -359,17 +372,17 @@ def preset(
     """
     if not isinstance(name, str | os.PathLike):
         raise WrongKindError("nd.preset", "the name of a preset, or a YAML file", name, "nd.preset('panda')")
-    shipped, given = shipped_presets(), os.fspath(name)
+    given = os.fspath(name)
     components = components if components is None or isinstance(components, bool) else file_name(components)
     model = None if model is None else file_name(model)
     gravity = None if gravity is None else np.ravel(gravity).tolist()
-    if given not in shipped and not given.endswith((".yaml", ".yml")):
+    if not is_preset(given):
         if given.lower().endswith(MODELS) or given in robots():
             return _of_model(model or given, gravity=gravity, components=components)
         if not os.path.exists(given):
-            known = (*shipped, *robots())
+            known = (*shipped_presets(), *robots())
             raise UnknownPresetError("robot (no preset, no robot that is known by name, no file)", given, known)
-    file = read_yaml(shipped.get(given, given), PresetError)
+    file = read_yaml(shipped_presets().get(given, given), PresetError)
     try:
         data = PresetData.model_validate(file.data)
     except ValidationError as error:

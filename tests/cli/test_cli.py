@@ -231,8 +231,7 @@ def test_the_mapping_that_a_preset_has_of_a_log_is_written_for_other_commands(to
     log = Path(nd.__file__).parents[1] / "presets" / "logs" / "double_pendulum.csv.gz"
     lines = told("info", log, "--robot", "double_pendulum", "--draft", "map.yaml").splitlines()
     assert lines[0].startswith("The mapping 'recorded' of preset 'double_pendulum', written to map.yaml")
-    model = nd.preset("double_pendulum").source
-    assert lines[2] == f"Next: nori-dyn identify {log} --robot {model} --mapping map.yaml"
+    assert lines[2] == f"Next: nori-dyn identify {log} --robot double_pendulum --mapping map.yaml"
     *_, tau = nd.tools.load_mapping("map.yaml").columns
     assert (tau.source, tau.offset) == (["tau1", "tau2"], [0.045, 0.006])
     output = told(*lines[2].split()[2:], "--parameters", "friction", "--held-out", "0")

@@ -9,6 +9,7 @@ import pytest
 import nori_dyn as nd
 from tests.browser import parsed, text
 from tests.robots import ROBOTS, load
+from tests.unit.estimation.test_vendor_logs import GAINS, chain
 from tests.unit.identification.simulated import changed, saved_log
 from tests.words import plain
 
@@ -79,6 +80,31 @@ def test_joints_that_a_log_says_nothing_of_stand_still(told, run, here):
     _, _, asked = run(*given)
     assert "nothing of the log is of wrist_3_joint: taken to stand still at zero?" in plain(asked)
     assert told(*given, "--yes") == told(*given, "--yes", "--lock", "wrist_3_joint")
+
+
+def test_what_a_preset_knows_of_its_logs_and_its_robot_is_taken_and_goes_with_what_was_found(told, run, here, tmp_path):
+    """Currents times the gains of the drives, in the columns of RTDE."""
+    joints = [joint for joint in nd.preset("ur10e").data.order if joint]
+    preset = nd.preset("ur10e", chain(tmp_path / "arm.urdf", joints))
+    _, real = changed(preset.tree, seed=2)
+    with np.load(saved_log(Path("log.npz"), real, sigma=0.05)) as log:
+        read = {"q": log["q"], "qd": log["qd"], "current": log["tau"] / GAINS["ur10e"]}
+        columns = {"timestamp": log["t"]}
+    columns |= {f"actual_{name}_{k}": own[:, k] for name, own in read.items() for k in range(6)}
+    np.savetxt("log.csv", np.column_stack([*columns.values()]), delimiter=",", header=",".join(columns), comments="")
+    robot = ("--robot", "ur10e", "--model", "arm.urdf")
+    files = ("--out", "found.urdf", "--components-out", "found.yaml", "--mapping-out", "found.log.yaml")
+    said = told("identify", "log.csv", *robot, *files)
+    assert plain(said).startswith("How the columns of log.csv are read - rtde: ur_rtde and RTDE recordings")
+    assert "Use it: nori-dyn estimate LOG --robot ur10e --model found.urdf --components found.yaml" in plain(said)
+    found = nd.preset("ur10e", "found.urdf", components="found.yaml").tree
+    motions = np.random.default_rng(1).normal(size=(50, 3, 6))
+    errors = [nd.rnea(found, *motion) - nd.rnea(real, *motion) for motion in motions]
+    assert np.sqrt(np.mean(np.square(errors))) < 0.05
+    kept = nd.tools.load_mapping("found.log.yaml")
+    assert (kept.columns[2].scale, len(kept.calibration)) == (GAINS["ur10e"], 6)
+    for wrong, said in ((("--lock", "wrist"), "Did you mean 'wrist_"), (("--inertias", "refuse"), "a preset")):
+        assert said in plain(run("identify", "log.csv", *robot, *wrong)[2])
 
 
 def test_several_robots_have_files_of_their_own(told, run, here):

@@ -144,7 +144,8 @@ def test_the_link_that_moves_gets_the_change(arm, tmp_path):
     )
     new = content.decode().splitlines()
     changed = [k for k, (a, b) in enumerate(zip(ARM.splitlines(), new, strict=True)) if a != b]
-    assert changed == [6, 7, 8]
+    assert changed == [5, 6, 7, 8]
+    assert new[5] == '    <inertial identified="true">'
     assert new[6].endswith('rpy="0.0 0.0 0.0"/> <!-- turned -->')
     assert new[7] == '      <mass value="2.1"/>'
 
@@ -167,7 +168,7 @@ def test_a_change_that_the_link_alone_cannot_have_takes_in_what_is_fixed_to_it_b
     tree = tree.replace(I=tree.I * 1.5)
     back, content, _ = again(tree, arm, tmp_path, base="floating")
     assert difference(back.I, tree.I) < SAME
-    assert b'<link name="wall"><inertial><mass value="13.5"/>' in content
+    assert b'<link name="wall"><inertial identified="true"><mass value="13.5"/>' in content
     assert b'<mass value="9"/>' in corrected_urdf(fixed.replace(I=fixed.I * 1.5), arm).content
 
 

@@ -391,6 +391,11 @@ estimates: {torques: {about: torques, sensors: inverse_dynamics, outputs: [tau]}
     preset = nd.preset(tmp_path / "swing.yaml")
     held = nd.rnea(preset.tree, np.array([np.pi / 2]), np.zeros(1), np.zeros(1))
     assert abs(held[0]) == pytest.approx(2 * 9.81)
+    identified = preset.tree.replace(I=1.5 * preset.tree.I)  # which has the load
+    nd.tools.save_robot(identified, preset.source, tmp_path / "found.urdf")
+    for model, weight in (("found.urdf", 1.5), ("swing.urdf", 1.0)):
+        own = nd.preset(tmp_path / "swing.yaml", tmp_path / model).tree
+        np.testing.assert_allclose(own.I, weight * preset.tree.I, atol=1e-12)
     (tmp_path / "swing.yaml").write_text(text.replace("loads", "weights"))
     with pytest.raises(PresetError, match=r"swing.yaml:6.*'weights' is no field"):
         nd.preset(tmp_path / "swing.yaml")
