@@ -73,7 +73,7 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
         >>> spring = nd.components.Spring(joints="hinge", stiffness=3.0)
         >>> nd.tools.save_robot(rod.replace(I=1.1 * rod.I, components=[spring]), "rod.urdf", "found.urdf")
         ("a URDF has no place for the spring of 'hinge': a file of components has",)
-        >>> print(Path("found.urdf").read_text().splitlines()[4].strip()[:46])
+        >>> print(Path("found.urdf").read_text().splitlines()[4].strip()[:47])
         <inertial identified="true"><mass value="1.1"/>
     """
     check_tree(tree, "nd.tools.save_robot", "'panda.urdf', 'identified.urdf'")
