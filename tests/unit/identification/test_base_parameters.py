@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.algebra.spatial import Transform
 from nori_dyn.identification.base_parameters import base_parameters, column_order
 from nori_dyn.identification.regression import Regression
 from nori_dyn.model.joints import Joint, Prismatic, Revolute
@@ -61,22 +60,6 @@ def assert_rank(W: np.ndarray, rank: int) -> None:
     assert rank == len(s) or s[rank] < 1e-10
 
 
-PLANAR = [
-    (2, (0, -9.81, 0), ["inertias"], 6),
-    (2, (0, -9.81, 0), ["inertias", "rotors"], 7),
-    (2, (0, 0, -9.81), ["inertias"], 4),
-    (3, (0, -9.81, 0), ["inertias"], 9),
-    (5, (0, 0, -9.81), ["inertias"], 13),
-    (2, (0, -9.81, 0), ["inertias", "rotors", "friction", "offsets"], 13),
-]
-
-
-def test_planar_arms():
-    """Three a joint: I.zz, mc.x, mc.y; on a level table the first two moments of the first link are not felt."""
-    for n, gravity, wanted, rank in PLANAR:
-        assert base_of(planar(n, gravity), wanted).rank == rank, (n, gravity, wanted)
-
-
 def test_serial_arms_of_any_shape():
     """7 a revolute joint and 4 a prismatic one, less 4, and one for each prismatic one that turns about one axis only.
 
@@ -90,29 +73,6 @@ def test_serial_arms_of_any_shape():
     assert base_of(serial(*(Revolute(),) * 6)).rank == 7 * 6 - 4 - 2
 
 
-def test_rx90_of_khalil_and_dombre():
-    """40 with rotors: six joints about axes of modified Denavit-Hartenberg parameters, the first upright.
-
-    Source: Khalil and Dombre, Modeling, identification and control of robots (2002), tables 5.1 and 9.4.
-    """
-    turns = [0.0, np.pi / 2, 0.0, -np.pi / 2, np.pi / 2, -np.pi / 2]  # alpha
-    shifts = [(0.0, 0.0), (0.0, 0.0), (0.45, 0.0), (0.0, 0.45), (0.0, 0.0), (0.0, 0.0)]  # d, r
-    X_tree = []
-    for alpha, (d, r) in zip(turns, shifts, strict=True):
-        c, s = np.round(np.cos(alpha)), np.round(np.sin(alpha))
-        X_tree.append(Transform(np.array([[1, 0, 0], [0, c, s], [0, -s, c]]), np.array([d, -s * r, c * r])))
-    tree = nd.autotree(6).replace(X_tree=X_tree)
-    assert base_of(tree, ["inertias"]).rank == 36
-    assert base_of(tree, ["inertias", "rotors"]).rank == 40
-
-
-def test_a_floating_robot_has_seven_base_parameters_a_joint_and_ten():
-    tree = TREES["three_children"]
-    revolute = sum(joint.kind == "revolute" for joint in tree.joints)
-    prismatic = sum(joint.kind == "prismatic" for joint in tree.joints)
-    assert base_of(tree).rank == 10 + 7 * revolute + 4 * prismatic
-
-
 @pytest.mark.parametrize(
     ("trees", "wanted"),
     [
@@ -120,12 +80,18 @@ def test_a_floating_robot_has_seven_base_parameters_a_joint_and_ten():
             [TREES[name] for name in ("one_body", "three_children", "massless", "two_roots", "fixed_joints")],
             ["inertias", "rotors", "viscous:*"],
         ),
-        ([TREES["autotree_branched"], *(nd.tools.random_tree(5, seed) for seed in range(4))], ["inertias"]),
+        (
+            [
+                *(TREES["autotree_branched"], planar(), planar(5, (0.0, 0.0, -9.81))),
+                *(nd.tools.random_tree(5, seed) for seed in range(4)),
+            ],
+            ["inertias"],
+        ),
     ],
-    ids=["all kinds of joints", "random"],
+    ids=["all kinds of joints", "planar and random"],
 )
 def test_rank_and_combinations_are_those_of_stacked_rows(trees, wanted):
-    """Of all kinds of joints, fixed ones that were kept among them."""
+    """Of all kinds of joints, fixed ones that were kept among them; and of planar arms, whose rank no other arm has."""
     for seed, tree in enumerate(trees):
         found = Regression.of(System(tree, sensor_set(ACCELERATIONS, TORQUES, UNLOADED)), wanted)
         base = base_parameters(found, seed=seed)

@@ -30,6 +30,15 @@ def test_each_parameter_is_identifiable_in_one_way(panda):
     assert panda.identifiable["I:panda_link1.xx"] == "never"
 
 
+@pytest.mark.parametrize(("name", "rank"), [("ur5", 36), ("xarm7", 43)])
+def test_counts_of_arms_are_those_of_the_literature(name, rank):
+    """7 n - 6 for an upright axis, by the rules of Mayeda, Yoshida and Osuka, and of Gautier and Khalil (1990).
+
+    So it is of the Panda above: Gaz et al., Dynamic identification of the Franka Emika Panda robot (2019).
+    """
+    assert nd.identifiability(nd.System(load(name), "identification"), "inertias").rank == rank
+
+
 def test_it_prints_within_80_columns_and_cuts_what_is_long(panda):
     lines = str(panda).splitlines()
     first = "43 combinations of 70 parameters are identifiable. 20 parameters are identifiable alone"

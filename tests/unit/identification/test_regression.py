@@ -155,11 +155,12 @@ def test_without_gains_all_others_are_as_they_were():
     assert {k for _, k in found.W} - {k for _, k in without.W} == set(found.parameters.of_kinds("gain"))
 
 
-def test_programs_compute_the_columns_that_are_wanted():
+@pytest.mark.parametrize("backend", ["numpy", "auto"])
+def test_programs_compute_the_columns_that_are_wanted(backend):
     tree = TREES["three_children"]
     found = of(tree, ["inertias", "friction", "gains"], ACCELERATIONS, TORQUES, UNLOADED)
     columns = [3, 0, 41, 25]
-    program, layout = found.program(columns, "numpy")
+    program, layout = found.program(columns, backend)
     n, rng = 5, np.random.default_rng(0)
     Q, (Qd, Qdd) = tree.random_configurations(n, rng), rng.normal(size=(2, n, tree.nv))
     Y = rng.normal(size=(n, found.system.ny))

@@ -10,8 +10,7 @@ from nori_dyn.measurements.selectors import Except, select_joints
 from nori_dyn.model.joints import Fixed
 from tests.covering import covering
 from tests.oracles import newton_euler
-from tests.peers import pin
-from tests.robots import ROBOTS, Pinocchio, load, pinocchio_with_revolutes
+from tests.robots import Pinocchio, load
 from tests.systems import ACCELERATIONS, PROBLEMS, TORQUES, WRENCHES, random_states, readings, sensor_set
 from tests.tolerances import RECURSION, SOLVED, assert_close
 from tests.trees import TREES, random_state
@@ -52,33 +51,6 @@ def test_the_robot_moves_as_with_its_joints_lumped(name, base, kept):
     assert_close(L.T @ np.diag(D) @ L, nd.crba(lumped, q), RECURSION)
     if base == "fixed":
         assert_close(nd.christoffel(tree, q), nd.christoffel(lumped, q), RECURSION)
-
-
-def test_the_wrench_through_a_kept_joint_is_that_of_newton_and_euler():
-    """It is what carries all that comes after: Pinocchio's, with the joint there and held, and the textbook's."""
-    name = "iCubGenova04"
-    tree, lumped = pair(name, "floating", FT)
-    model = pinocchio_with_revolutes(ROBOTS[name], FT, "floating")
-    data = model.createData()
-    system = nd.System(tree, PROBLEMS["inverse"])
-    peer = Pinocchio.of(name, "floating", lumped)
-    truth = random_states(tree, 3, seed=3, wrench=0.0)
-    for q, qd, qdd in zip(truth.q, truth.qd, truth.qdd, strict=True):
-        d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, np.concatenate([qdd, np.zeros(6 * tree.n_links)])))
-        textbook = newton_euler(tree, q, qd, qdd, np.zeros((tree.n_links, 6)))
-        q_pin, v_pin, a_pin = peer.state(q, qd, qdd)
-        parts = [np.zeros(size) for size in (model.nq, model.nv, model.nv)]
-        for there, joint in zip(peer.model.joints[1:], peer.model.names[1:], strict=True):
-            here = model.joints[model.getJointId(joint)]
-            parts[0][here.idx_q : here.idx_q + here.nq] = q_pin[there.idx_q : there.idx_q + there.nq]
-            for part, given in zip(parts[1:], (v_pin, a_pin), strict=True):
-                part[here.idx_v : here.idx_v + here.nv] = given[there.idx_v : there.idx_v + there.nv]
-        pin.rnea(model, data, *parts)
-        for joint in FT:
-            i = tree.joint(joint)
-            expected = np.roll(data.f[model.getJointId(joint)].vector, 3)
-            assert_close(d[system.column("f", i)], expected, SOLVED)
-            assert_close(textbook.f[i], expected, SOLVED)
 
 
 @covering(strength=1, problem=PROBLEMS, backend=["numpy", "native"])

@@ -186,26 +186,6 @@ def star() -> tuple[list[LinkData], list[JointData]]:
     return [random_link(name) for name in names], joints
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating"])
-def test_fixed_joints_are_lumped(base):
-    """As Pinocchio lumps those of real robots: see test_urdf_robots.py."""
-    links, joints = star()
-    tree = assemble("star", links, joints, base=base)
-    trunk, arm, plate, hand, stand, cart = (spatial_inertia(link.mass, link.com, link.I_com) for link in links)
-    shoulder, weld, wrist, foot, slide = (joint.X_tree for joint in joints)
-    first = 1 if base == "floating" else 0
-    assert tree.names[first:] == ("arm", "hand", "cart")
-    assert tree.parents == ((-1, 0, 1, 0) if base == "floating" else (-1, 0, -1))
-    assert tree.joint_names == ("root_joint",) * first + ("shoulder", "wrist", "slide")
-    inertias = [trunk + foot.inertia_to_parent(stand), arm + weld.inertia_to_parent(plate), hand, cart]
-    assert_close(tree.I, inertias[1 - first :], PEER)
-    for X, expected in zip(tree.X_tree[first:], (shoulder, wrist @ weld, slide @ foot), strict=True):
-        assert_close(X.motion_matrix(), expected.motion_matrix(), PEER)
-    assert set(tree.frames) == ({"plate", "stand"} if base == "floating" else {"base", "plate", "stand"})
-    assert tree.frames["plate"].link == tree.names.index("arm")
-    assert tree.frames["stand"].on_world is (base == "fixed")
-
-
 def test_frames_of_links_follow_what_carries_them():
     links, joints = star()
     tip = random_transform()
@@ -230,18 +210,6 @@ def test_a_massless_link_lumps_to_nothing_and_the_order_of_the_file_does_not_mat
     light = assemble("star", links, joints)
     assert_close(light.I[0], spatial_inertia(links[1].mass, links[1].com, links[1].I_com), ROUNDING)
     assert np.abs(light.I[0] - heavy.I[0]).max() > 0.1
-
-
-def test_locking_a_joint_is_welding_it_where_it_stands():
-    links, joints = star()
-    locked = assemble("star", links, joints, locked={"wrist": 0.7})
-    turn = Revolute((0.0, 1.0, 0.0)).transform(np.array([0.7]))
-    welded = [dataclasses.replace(j, X_tree=turn @ j.X_tree, joint=None) if j.name == "wrist" else j for j in joints]
-    expected = assemble("star", links, welded)
-    assert locked.names == expected.names == ("arm", "cart")
-    assert_close(locked.I, expected.I, PEER)
-    assert_close(locked.frames["hand"].X.motion_matrix(), expected.frames["hand"].X.motion_matrix(), PEER)
-    assert assemble("star", links, joints, locked=("wrist", "slide")).names == ("arm",)
 
 
 SPOILED = {
