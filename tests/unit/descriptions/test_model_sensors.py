@@ -18,7 +18,6 @@ from nori_dyn.descriptions.urdf_shapes import urdf_shapes
 from nori_dyn.errors import FileFormatError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.io import xml_file
 from nori_dyn.measurements.frame_reading import Pose
-from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
 from tests.oracles import newton_euler
 from tests.peers import idyn, mujoco
@@ -87,12 +86,13 @@ def test_icub_has_the_sensors_that_idyntree_finds_where_it_has_them():
     ):
         names = [listed.getSensor(theirs, k).getName() for k in range(listed.getNrOfSensors(theirs))]
         assert [sensor.name for sensor in own] == names
-    for k, sensor in enumerate(ours["accelerometer"]):
-        theirs = listed.getAccelerometerSensor(k)
-        assert (sensor.name, sensor.on) == (theirs.getName(), theirs.getParentLink())
-        assert sensor.entry["links"] == sensor.entry["frame"]["relative_to"] == sensor.on
-        for mine, expected in zip(own_pose(sensor.entry), pose_of(theirs.getLinkSensorTransform()), strict=True):
-            assert_close(mine, expected, PEER)
+    for kind, theirs_of in (("accelerometer", listed.getAccelerometerSensor), ("gyroscope", listed.getGyroscopeSensor)):
+        for k, sensor in enumerate(ours[kind]):
+            theirs = theirs_of(k)
+            assert (sensor.name, sensor.on) == (theirs.getName(), theirs.getParentLink())
+            assert sensor.entry["links"] == sensor.entry["frame"]["relative_to"] == sensor.on
+            for mine, expected in zip(own_pose(sensor.entry), pose_of(theirs.getLinkSensorTransform()), strict=True):
+                assert_close(mine, expected, PEER)
     for k, sensor in enumerate(ours["force_torque"]):
         theirs = listed.getSixAxisForceTorqueSensor(k)
         assert (sensor.name, sensor.on) == (theirs.getName(), theirs.getParentJoint())
@@ -102,59 +102,14 @@ def test_icub_has_the_sensors_that_idyntree_finds_where_it_has_them():
             assert_close(mine, expected, PEER)
 
 
-def test_readings_of_icub_by_the_names_of_its_sensors():
-    """iDynTree's sensors, told how the links move, read that; and of what they read make the wrench on both links."""
-    tree = load("iCubGenova04", "floating", kept="sensors", clean=False)
-    assert (
-        sorted(fixed_joints(tree))
-        == sorted(sensor_joints(read_urdf(ICUB)))
-        == sorted(s.on for s in model_sensors(ICUB)[:6])
-    )
+def test_a_robot_with_its_sensors_keeps_their_joints_and_readings_have_their_names():
+    """What they read there is that of the sets in contracts/test_measurements.py."""
+    tree, found = load("iCubGenova04", "floating", kept="sensors", clean=False), model_sensors(ICUB)
+    assert sorted(fixed_joints(tree)) == sorted(sensor_joints(read_urdf(ICUB))) == sorted(s.on for s in found[:6])
     assert tree.n_links == loader(str(ICUB)).model().getNrOfLinks()
     system = System(tree, nd.tools.sensors_from_model(ICUB))
-    named = {sensor.name: sensor for sensor in model_sensors(ICUB) if sensor.type != "gyroscope"}
-    assert {row.name for row in system.measurements} == set(named)
+    assert {row.name for row in system.measurements} == {s.name for s in found if s.type != "gyroscope"}
     assert system.ny == 6 * 6 + 62 * 3
-    rng = np.random.default_rng(3)
-    q = tree.random_configuration(rng)
-    qd, qdd = rng.normal(size=(2, tree.nv))
-    (reads, truth), at = reads_of(system, q, qd, qdd), velocities(tree, q, qd)
-    sensors, model = loader(str(ICUB)).sensors(), loader(str(ICUB)).model()
-    for row in system.measurements:
-        reading = reads[row.slice]
-        if named[row.name].type == "accelerometer":
-            theirs = sensors.getAccelerometerSensor(sensors.getSensorIndex(idyn.ACCELEROMETER, row.name))
-            i = tree.frame(theirs.getParentLink()).link
-            X = tree.frame(theirs.getParentLink()).X
-            a = idyn.SpatialAcc.FromPython(np.roll(X.apply_motion(truth.a[i]), 3))
-            v = idyn.Twist.FromPython(np.roll(X.apply_motion(at.v[i]), 3))
-            assert_close(theirs.predictMeasurement(a, v).toNumPy(), reading, RECURSION)
-        else:
-            index = sensors.getSensorIndex(idyn.SIX_AXIS_FORCE_TORQUE, row.name)
-            theirs = sensors.getSixAxisForceTorqueSensor(index)
-            i = tree.joint(theirs.getParentJoint())
-            found = idyn.Wrench()
-            for link, expected in (
-                (tree.names[i], truth.f[i]),
-                (tree.names[tree.parents[i]], -at.X_up[i].force_to_parent(truth.f[i])),
-            ):
-                measured = idyn.Wrench.FromPython(np.roll(reading, 3))
-                assert theirs.getWrenchAppliedOnLink(model.getLinkIndex(link), measured, found)
-                assert_close(np.roll(found.toNumPy(), 3), expected, RECURSION)
-
-
-def test_gyroscopes_of_icub_read_what_idyntree_predicts(tmp_path):
-    tree = load("iCubGenova04", "floating", kept="sensors", clean=False)
-    system = with_base(tree, ICUB, tmp_path)
-    rng = np.random.default_rng(4)
-    q, qd = tree.random_configuration(rng), rng.normal(size=tree.nv)
-    at, sensors, reads = velocities(tree, q, qd), loader(str(ICUB)).sensors(), turns_of(system, q, qd)
-    assert [*reads] == [sensor.name for sensor in model_sensors(ICUB) if sensor.type == "gyroscope"]
-    for name, reading in reads.items():
-        theirs = sensors.getGyroscopeSensor(sensors.getSensorIndex(idyn.GYROSCOPE, name))
-        frame = tree.frame(theirs.getParentLink())
-        v = idyn.Twist.FromPython(np.roll(frame.X.apply_motion(at.v[frame.link]), 3))
-        assert_close(theirs.predictMeasurement(v).toNumPy(), reading, RECURSION)
 
 
 # Small models: one arm with a sensor in a fixed joint, whose frame and direction vary.

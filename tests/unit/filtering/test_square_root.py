@@ -292,6 +292,34 @@ def test_runs_forward_and_back_are_those_of_the_textbook(name, lanes):
     same(mean, expected_later[0][0][case.n_s :])
 
 
+@pytest.mark.parametrize(("sigma", "noise", "mean", "covariance"), [(10.0, 0.1, 1e-8, 1e-6), (1e3, 1e-2, 1e-4, 0.1)])
+def test_what_cannot_be_told_apart_does_not_drift(sigma, noise, mean, covariance):
+    """Of eight constants two sums are read: these are known 1e4 and 1e7 times better than each of them.
+
+    P = (P_0^-1 + N H^T W H)^-1, in 150 digits. The covariance is worse than what the steps carry, as the known
+    directions drown in the rounding of the others.
+    """
+    rng, n = np.random.default_rng(6), 10_000
+    H, weights = rng.normal(size=(2, 8)), np.full(2, noise**-2)
+    Y = np.array([1.0, 2.0]) + noise * rng.normal(size=(n, 2))
+    update, propagate = steps_of(1, shape_of((0, 0, 8), np.ones((2, 8))))
+    none = np.zeros((0, 0))
+    still = MotionModel(1e-3, none, none, np.zeros((0, 8)), np.zeros(0), np.ones(8), np.zeros(8))
+    known = SquareRootInformation.of(np.zeros(8), np.full(8, sigma))
+    for y in Y:
+        known = propagate(update(known, H, -y, weights, 0), still)
+    P = known.covariance()
+    assert np.array_equal(P, P.T)
+    assert np.linalg.eigvalsh(P).min() > 0
+    with mp.workdps(150):
+        of_sums = exact(H).T * mp.mpf(weights[0])
+        right = inverse(np.diag(exact(np.full(8, sigma)) ** -2) + n * of_sums @ exact(H))
+        whiten = inverse(np.array(mp.cholesky(mp.matrix(right.tolist())).tolist(), dtype=object))
+        z = whiten @ (exact(known.mean()) - right @ of_sums @ exact(Y).sum(axis=0))
+        assert np.abs(z).max() < mean
+        assert np.abs(whiten @ exact(P) @ whiten.T - np.eye(8)).max() < covariance
+
+
 @pytest.mark.parametrize("kind", [0, 1, 2, pytest.param(4, marks=pytest.mark.long), 8], ids=NAMES.get)
 class TestUndetermined:
     def test_memory_that_is_seen_later(self, kind):

@@ -137,6 +137,7 @@ def test_it_is_shown(motion):
 REFUSED = [
     ("panda", {}, WrongKindError, r"nd\.exciting_motion takes a robot .*load it first"),
     (ARM, {"criterion": "E"}, UnknownNameError, r"unknown criterion 'E'\. Known: D, A"),
+    (ARM, {"criterion": 3}, UnknownNameError, r"unknown criterion '3'"),
     (ARM, {"duration": 0}, InputError, r"duration is 0 s"),
     (ARM, {"harmonics": 1}, InputError, r"needs 2 or more"),
     (ARM, {"rate": -1}, InputError, r"rate is -1"),

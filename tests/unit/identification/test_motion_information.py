@@ -74,6 +74,17 @@ def test_derivatives_are_those_of_differences(arm, name):
         assert np.sum(by_motion * d) == pytest.approx((8 * first - second) / (12 * h), rel=1e-7, abs=1e-7)
 
 
+def test_criteria_are_determinant_and_trace_and_of_what_is_not_identified_bad_and_no_error():
+    A = np.random.default_rng(0).normal(size=(12, 5))
+    F = A.T @ A
+    assert CRITERIA["D"](F)[0] == pytest.approx(np.linalg.slogdet(F)[1])
+    assert CRITERIA["A"](F)[0] == pytest.approx(-np.log(np.trace(np.linalg.inv(F))))
+    less = F * np.outer(np.arange(5) > 0, np.arange(5) > 0)
+    for criterion in CRITERIA.values():
+        assert criterion(less)[0] < criterion(F)[0] - 10
+        assert np.isfinite(criterion(np.zeros((3, 3)))[0])
+
+
 def test_gains_are_refused_in_words():
     with pytest.raises(InputError, match=r"'gain:tau:joint1' multiplies what 'tau:joint1' reads.* Leave gains out"):
         information_of(free_arm(), ["inertias", "gain:tau:joint1"])
