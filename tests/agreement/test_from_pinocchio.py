@@ -1,4 +1,4 @@
-"""Robots that Pinocchio has loaded or made: the same dynamics there and here, and the same robot as from the URDF."""
+"""Robots that Pinocchio has loaded or made: the same dynamics, frames and limits there and here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import nori_dyn as nd
 from tests.oracles import poses
 from tests.peers import pin
-from tests.robots import ROBOTS, load, pinocchio_model
+from tests.robots import ROBOTS, pinocchio_model
 from tests.tolerances import RECURSION, SOLVED, assert_close
 from tests.trees import random_state
 
@@ -113,33 +113,17 @@ def test_frames_are_where_pinocchio_has_them(name):
             assert min(np.abs(here - pose).max() for pose in there) < 1e-11, known
 
 
-@every(*FROM_FILES)
-def test_same_robot_as_from_its_file(name):
+@random_bodies_are_unreal
+@every_robot
+def test_kinds_and_limits_of_joints_are_those_of_the_model(name):
+    """With the dynamics and frames above it is the robot of the file: as test_urdf_robots.py has it of that."""
     model = model_of(name)
-    there, here = nd.interop.from_pinocchio(model, clean=False), load(name, FROM_FILES[name], clean=False)
-    assert set(there.names) == set(here.names)
-    for link in here.names:
-        i, j = here.link(link), there.link(link)
-        assert here.joint_names[i] == there.joint_names[j]
-        assert here.joints[i].kind == there.joints[j].kind
-        assert_close(there.I[j], here.I[i], SOLVED)
-        assert getattr(there.joints[j], "limits", None) == getattr(here.joints[i], "limits", None)
-        assert_close(there.X_tree[j].E, here.X_tree[i].E, SOLVED)
-        assert_close(there.X_tree[j].r, here.X_tree[i].r, SOLVED)
-    carriers = {frame: tree_carrier(here, frame) for frame in here.frames}
-    assert {frame: tree_carrier(there, frame) for frame in here.frames} == carriers
-    q, v = here.random_configuration(1), np.linspace(-1, 1, here.nv)
-    numbers = nd.interop.to_convention(here, model, q, v, v)
-    state = nd.interop.from_convention(there, model, *numbers)
-    tau = nd.rnea(there, state.q, state.qd, state.qdd)
-    same = nd.interop.from_convention(
-        here, model, numbers.q, tau=nd.interop.to_convention(there, model, state.q, tau=tau).tau
-    )
-    assert_close(same.tau, nd.rnea(here, q, v, v), SOLVED)
-
-
-def tree_carrier(tree: nd.KinematicTree, frame: str) -> str:
-    return "world" if tree.frames[frame].on_world else tree.names[tree.frames[frame].link]
+    tree = nd.interop.from_pinocchio(model)
+    for joint, there in zip(tree.joints, model.joints.tolist()[1:], strict=True):
+        assert (joint.nv, joint.kind == "continuous") == (there.nv, there.shortname().startswith("JointModelRUB"))
+        if there.nq == 1 and hasattr(joint, "limits"):
+            ends = model.lowerPositionLimit[there.idx_q], model.upperPositionLimit[there.idx_q]
+            assert joint.limits == tuple(end if abs(end) < 1e300 else np.copysign(np.inf, end) for end in ends)
 
 
 def test_gravity_and_name_are_the_models_unless_given():

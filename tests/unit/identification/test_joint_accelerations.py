@@ -1,10 +1,8 @@
 """Joint accelerations: as they are read, or from accelerometers."""
 
 import numpy as np
-import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import InputError
 from nori_dyn.identification.log_reader import JointAccelerations
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, sensor_set
@@ -12,12 +10,6 @@ from tests.systems import ACCELERATIONS, TORQUES, sensor_set
 
 def system(tree: nd.KinematicTree, *measurements: dict) -> nd.System:
     return nd.System(tree, sensor_set({**TORQUES, "joints": "actuated"}, *measurements))
-
-
-def test_accelerations_that_are_read_are_taken_as_they_are():
-    motion = JointAccelerations(system(nd.autotree(4), ACCELERATIONS))
-    y = np.random.default_rng(0).normal(size=(5, 8))
-    np.testing.assert_array_equal(motion.accelerations(np.zeros((5, 4)), np.zeros((5, 4)), y), y[:, 4:])
 
 
 def test_a_floating_base_is_determined_by_its_accelerometer():
@@ -33,9 +25,3 @@ def test_a_floating_base_is_determined_by_its_accelerometer():
     y = np.concatenate([np.zeros((6, n)), qdd[:, 6:], a], axis=1)
     assert own.ny == y.shape[1]
     np.testing.assert_allclose(JointAccelerations(own).accelerations(q, qd, y), qdd, atol=1e-9)
-
-
-def test_sensors_that_do_not_determine_the_motion_are_refused_in_words():
-    tree = nd.autotree(3)
-    with pytest.raises(InputError, match="do not determine the motion"):
-        JointAccelerations(system(tree, {"type": "joint_acceleration", "joints": ["joint1"]}))
