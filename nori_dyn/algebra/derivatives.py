@@ -143,24 +143,55 @@ def partials(graph: Graph, i: int) -> tuple[tuple[int, Expr], ...]:
     return ()
 
 
+def seeds_of(directions: Sequence[Direction], first: int = 0) -> dict[int, dict[int, Expr]]:
+    """The rates of inputs by their node and by column: that of the first direction is `first`."""
+    seeds: dict[int, dict[int, Expr]] = {}
+    for k, direction in enumerate(directions, first):
+        for node, rate in direction.items():
+            seeds.setdefault(node, {})[k] = rate
+    return seeds
+
+
+class Rates:
+    """Derivatives of expressions, by directions and by nodes of which they are functions: the forward mode.
+
+    Attributes:
+        inner: the derivatives of these nodes themselves.
+
+    Args:
+        graph: the expressions.
+        wanted: which to derive.
+        seeds: the rates of inputs, by column.
+        cuts: the column of each node that counts as given.
+    """
+
+    def __init__(
+        self, graph: Graph, wanted: Sequence[Expr], seeds: Mapping[int, Mapping[int, Expr]], cuts: Mapping[int, int]
+    ) -> None:
+        self._rates: dict[int, Mapping[int, Expr]] = dict(seeds)
+        self.inner: dict[int, Mapping[int, Expr]] = {}
+        for node in graph.reachable(wanted):
+            if graph.ops[node] in (Op.CONSTANT, Op.INPUT):
+                continue
+            moving = [(partial, self._rates[i]) for i, partial in partials(graph, node) if i in self._rates]
+            found: dict[int, Expr] = {}
+            for partial, rates in moving:
+                for column, rate in rates.items():
+                    accumulate(found, column, partial * rate)
+            if found and node in cuts:
+                self.inner[node], found = found, {cuts[node]: graph.one}
+            if found:
+                self._rates[node] = found
+
+    def of(self, x: Expr) -> Mapping[int, Expr]:
+        """The rates of an expression by column; absent ones are zero."""
+        return self._rates.get(x.index, {})
+
+
 def _forward(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse:
-    graph = outputs[0].graph
-    rates: dict[int, dict[int, Expr]] = {}
-    for k, direction in enumerate(directions):
-        for i, rate in direction.items():
-            rates.setdefault(i, {})[k] = rate
-    for i in graph.reachable(outputs):
-        if graph.ops[i] in (Op.CONSTANT, Op.INPUT):
-            continue
-        moving = [(source, partial) for source, partial in partials(graph, i) if source in rates]
-        found: dict[int, Expr] = {}
-        for source, partial in moving:
-            for k, rate in rates[source].items():
-                accumulate(found, k, partial * rate)
-        if found:
-            rates[i] = found
-    derivatives = [(m, rates.get(output.index, {})) for m, output in enumerate(outputs)]
-    return {(m, k): rate for m, found in derivatives for k, rate in found.items() if not rate.is_zero}
+    rates = Rates(outputs[0].graph, outputs, seeds_of(directions), {})
+    found = (((m, k), rate) for m, output in enumerate(outputs) for k, rate in rates.of(output).items())
+    return {place: rate for place, rate in found if not rate.is_zero}
 
 
 def _reverse(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse:

@@ -5,13 +5,12 @@ Source: docs/design.md, 4.10; own derivation (tests/agreement/test_plan_derivati
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from nori_dyn.algebra.counting import expression_cost
-from nori_dyn.algebra.derivatives import Direction, depends_on, partials
+from nori_dyn.algebra.derivatives import Direction, Rates, depends_on, seeds_of
 from nori_dyn.algebra.expressions import Expr, Graph, Op, accumulate
 from nori_dyn.planning.elimination import Factors, Pivot
 from nori_dyn.planning.orderings.problem import Ordering
@@ -190,51 +189,6 @@ def _nodes(velocities: Iterable[Iterable[Expr]], graph: Graph) -> dict[int, int]
             if graph.ops[node] not in (Op.CONSTANT, Op.INPUT):
                 found.setdefault(node, body)
     return found
-
-
-def seeds_of(directions: Sequence[Direction], first: int = 0) -> dict[int, dict[int, Expr]]:
-    """The rates of inputs by their node and by column: that of the first direction is `first`."""
-    seeds: dict[int, dict[int, Expr]] = defaultdict(dict)
-    for k, direction in enumerate(directions):
-        for node, rate in direction.items():
-            seeds[node][first + k] = rate
-    return seeds
-
-
-class Rates:
-    """Derivatives of expressions, by directions and by nodes of which they are functions.
-
-    Attributes:
-        inner: the derivatives of these nodes themselves.
-
-    Args:
-        graph: the expressions.
-        wanted: which to derive.
-        seeds: the rates of inputs, by column.
-        cuts: the column of each node that counts as given.
-    """
-
-    def __init__(
-        self, graph: Graph, wanted: Sequence[Expr], seeds: Mapping[int, Mapping[int, Expr]], cuts: Mapping[int, int]
-    ) -> None:
-        self._rates: dict[int, Mapping[int, Expr]] = dict(seeds)
-        self.inner: dict[int, Mapping[int, Expr]] = {}
-        for node in graph.reachable(wanted):
-            if graph.ops[node] in (Op.CONSTANT, Op.INPUT):
-                continue
-            moving = [(partial, self._rates[i]) for i, partial in partials(graph, node) if i in self._rates]
-            found: dict[int, Expr] = {}
-            for partial, rates in moving:
-                for column, rate in rates.items():
-                    accumulate(found, column, partial * rate)
-            if found and node in cuts:
-                self.inner[node], found = found, {cuts[node]: graph.one}
-            if found:
-                self._rates[node] = found
-
-    def of(self, x: Expr) -> Mapping[int, Expr]:
-        """The rates of an expression by column; absent ones are zero."""
-        return self._rates.get(x.index, {})
 
 
 def total(factors: Sum, x: Mapping[int, Expr], graph: Graph) -> Expr:

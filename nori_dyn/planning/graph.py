@@ -5,6 +5,7 @@ Source: Duff, Erisman, Reid, Direct Methods for Sparse Matrices, ch. 5 and 6 (th
 
 from __future__ import annotations
 
+from graphlib import TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -73,20 +74,13 @@ def irreducible_blocks(pattern: sp.csc_array) -> tuple[Indices, Indices]:
 def _solvable_first(matched: sp.csr_array, n: int, block: Indices) -> Indices:
     """A number for each strong component, larger than those of all that its rows need."""
     places = matched.tocoo()
-    needs: list[set[int]] = [set() for _ in range(n)]
-    needed_by: list[set[int]] = [set() for _ in range(n)]
-    for own, other in zip(block[places.row].tolist(), block[places.col].tolist(), strict=True):
+    pairs = np.unique(np.stack([block[places.row], block[places.col]]), axis=1).T.tolist()
+    sorter = TopologicalSorter[int](dict.fromkeys(range(n), ()))
+    for own, other in pairs:
         if own != other:
-            needs[own].add(other)
-            needed_by[other].add(own)
-    ready = [k for k in range(n) if not needs[k]]
+            sorter.add(own, other)
     number = np.empty(n, dtype=np.intp)
-    for count, k in enumerate(ready):  # it grows
-        number[k] = count
-        for other in needed_by[k]:
-            needs[other].discard(k)
-            if not needs[other]:
-                ready.append(other)
+    number[[*sorter.static_order()]] = np.arange(n)
     return number
 
 

@@ -17,9 +17,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nori_dyn.algebra.derivatives import Direction
+from nori_dyn.algebra.derivatives import Direction, Rates, seeds_of
 from nori_dyn.algebra.expressions import Expr, accumulate
-from nori_dyn.planning.bordered import Rates, seeds_of
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.sensitivity import directions_of
 from nori_dyn.program.layout import as_rows
