@@ -33,7 +33,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.convex import Body, MaxdetProblem, solved
 from nori_dyn.identification.estimation import Solution
-from nori_dyn.identification.moments import triangular
+from nori_dyn.identification.moments import least_squares
 from nori_dyn.identification.parameters import INERTIAL, Kind, Parameters, ten_parameters
 from nori_dyn.identification.physical import (
     RelativeInertia,
@@ -119,7 +119,7 @@ def consistent(
     T = la.solve_triangular(root, np.eye(len(start)))
     others = np.flatnonzero([each.kind not in INERTIAL for each in parameters.each])
     rows = np.vstack([R @ T, T[others] / sigma[others, None]])
-    A, b = _triangle(rows, np.concatenate([z - R @ start, (prior - start)[others] / sigma[others]]))
+    A, b = least_squares(rows, np.concatenate([z - R @ start, (prior - start)[others] / sigma[others]]))
     bodies = tuple(Body(link.D @ T[link.places], ten_numbers(link.of(start)), weights[link.link]) for link in links)
     W, w = _faces(hulls or {}, parameters, links)
     G, g = np.vstack([np.eye(len(start))[bounded], W]), np.concatenate([least, w])
@@ -176,18 +176,12 @@ def _unconstrained(
     known = np.diag([0.0 if each.kind in INERTIAL else 1.0 for each in parameters.each]) / sigma[:, None]
     each = np.repeat(np.sqrt([*weights.values()]), 10)
     B = np.vstack([each[:, None] * pull_back(parameters), known])
-    root, right = _triangle(np.vstack([R, B]), np.concatenate([z, B @ prior]))
+    root, right = least_squares(np.vstack([R, B]), np.concatenate([z, B @ prior]))
     unknown = np.abs(np.diag(root)) <= UNKNOWN * np.linalg.norm(root, axis=0)
     if unknown.any():
         names = ", ".join(np.array(parameters.names)[unknown])
         raise InputError(f"neither the rows nor the prior determine {names}: give it a finite sigma.")
     return la.solve_triangular(root, right), root
-
-
-def _triangle(A: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Upper triangle (n, n) and right-hand side (n,) with the sum of squares of rows but for a constant."""
-    n, triangle = A.shape[1], triangular(np.column_stack([A, b]))
-    return triangle[:n, :n], triangle[:n, n]
 
 
 LEAST_LOAD = 0.05

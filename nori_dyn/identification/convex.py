@@ -21,7 +21,7 @@ import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.errors import InputError
-from nori_dyn.identification.moments import triangular
+from nori_dyn.identification.moments import least_squares, triangular
 from nori_dyn.identification.physical import symmetric, ten_numbers
 from nori_dyn.typing import Floats
 
@@ -198,14 +198,13 @@ class _Path:
 
     def step(self) -> float:
         """Take a step of Newton, halved until it gains enough; its decrement."""
-        G, s, n = self.problem.G, self.distances(self.v), len(self.v)
+        G, s = self.problem.G, self.distances(self.v)
         J, r = self.problem.rows(self.v, self.barrier)
         roots = np.sqrt(self.y / s)
-        stacked = np.vstack([np.column_stack([J, r]), np.column_stack([G * roots[:, None], -self.barrier / s / roots])])
-        T = triangular(stacked)
-        dv = -la.solve_triangular(T[:n, :n], T[:n, n])
+        R, z = least_squares(np.vstack([J, G * roots[:, None]]), np.concatenate([r, -self.barrier / s / roots]))
+        dv = -la.solve_triangular(R, z)
         dy = (self.barrier - self.y * (G @ dv)) / s - self.y
-        square = float(np.sum(T[:n, n] ** 2))
+        square = float(np.sum(z**2))
         decrement = math.sqrt(square / (self.problem.gamma + self.barrier))
         length, now = 1.0, self.objective(self.v)
         while self.objective(self.v + length * dv) > now + ROUNDING * abs(now) - ENOUGH * length * square:

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from nori_dyn.identification.regression import Regression, RegressorLayout
+from nori_dyn.identification.regression import Regression, RegressorLayout, row_by_row
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.typing import Booleans, Floats, Indices
@@ -196,11 +196,7 @@ class EliminatedRows:
     @cached_property
     def delays(self) -> tuple[tuple[list[int], list[int]], ...]:
         """For each row which entries of `SampleRows.late` are its own, and of which readings, by their rows."""
-        found: list[tuple[list[int], list[int]]] = [([], []) for _ in self.names]
-        for k, (row, reading) in enumerate(self.of_delays):
-            found[row][0].append(k)
-            found[row][1].append(reading)
-        return tuple(found)
+        return row_by_row(self.of_delays, len(self.names))
 
     def samples(self, motion: Motion, rates: Floats, sigma: Floats, counts: Floats) -> SampleRows:
         """Rows of n samples.

@@ -22,7 +22,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import brentq
 from scipy.special import digamma, polygamma, stdtrit
 
-from nori_dyn.identification.moments import Evidence, Moments, triangular
+from nori_dyn.identification.moments import Evidence, Moments, least_squares
 from nori_dyn.identification.prior import ParameterPrior, PriorCheck
 from nori_dyn.typing import Floats
 
@@ -155,19 +155,15 @@ def _over(logs: Sequence[Evidence], values: Floats | None) -> list[list[Floats]]
 
 def _information(over: Sequence[Sequence[Floats]], sigma: Floats) -> tuple[Floats, Floats]:
     """Square-root information R and z of all rows, each in units of its standard deviation."""
-    stacked = [rows / sigma[k] for each in over for k, rows in enumerate(each)]
-    R = triangular(np.vstack(stacked))
-    n = R.shape[1] - 1
-    return R[:n, :n], -R[:n, n]
+    stacked = np.vstack([rows / sigma[k] for each in over for k, rows in enumerate(each)])
+    return least_squares(stacked[:, :-1], -stacked[:, -1])
 
 
 def _with_prior(R: Floats, z: Floats, prior: ParameterPrior) -> tuple[Floats, Floats]:
     """Estimate, and the triangular factor of its information, prior included."""
-    n = len(z)
-    both = np.vstack([np.column_stack([R, z - R @ prior.values]), np.column_stack([prior.L, np.zeros(len(prior.L))])])
-    T = triangular(both)
-    change = solve_triangular(T[:n, :n], T[:n, n])
-    return prior.values + change, T[:n, :n]
+    off = np.concatenate([z - R @ prior.values, np.zeros(len(prior.L))])
+    root, right = least_squares(np.vstack([R, prior.L]), off)
+    return prior.values + solve_triangular(root, right), root
 
 
 def _sigma_of_residuals(

@@ -6,7 +6,7 @@ Joint accelerations of samples are as they are read, or estimated from accelerom
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from nori_dyn.identification.elimination import EliminatedRows, Motion
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.fits import Curves, Thinned
 from nori_dyn.identification.formulation import Formulation, LogMoments
-from nori_dyn.identification.moments import Decimation, Evidence, HuberPseudoValues, MomentAccumulator, MovingRows
+from nori_dyn.identification.moments import Decimation, Evidence, HuberPseudoValues, MomentAccumulator
 from nori_dyn.identification.regression import MOTIONS, torques_of
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.motion.differentiation import JUMP
@@ -54,7 +54,7 @@ class LogReader:
         self._formulation, self._options, self._sigma = formulation, formulation.options, formulation.sigma
         columns, backend = formulation.problem.columns, self._options.backend
         self._rows = EliminatedRows.of(formulation.regressions, columns, backend)
-        self._accelerations = {state: JointAccelerations(each) for state, each in self._options.systems.items()}
+        self._accelerations = {state: joint_accelerations(each) for state, each in self._options.systems.items()}
         self._stage = stage
 
     def read(
@@ -174,7 +174,7 @@ class LogReader:
         numbers = {each: k for k, each in enumerate(self._accelerations)}
         for each, places in samples_by_state(samples).items():
             y = samples.record.own_readings(each, samples.y[places])
-            qdd[places] = self._accelerations[each].accelerations(samples.q[places], samples.qd[places], y)
+            qdd[places] = self._accelerations[each](samples.q[places], samples.qd[places], y)
             state[places] = numbers[each]
         t = samples.numbers.astype(float) if samples.t is None else samples.t
         return Motion(samples.q, samples.qd, qdd, samples.y, state, t)
@@ -186,9 +186,9 @@ class LogReader:
         if cutoff is not None and dt is None:
             raise InputError("a cutoff needs the time between samples, and the log has no times: give dt (--dt).")
         decimation = None if cutoff is None or dt is None else Decimation(cutoff, dt)
-        systems = self._options.systems.values()
-        moving = None if speed is None else MovingRows(speed, torques_of(systems, self._rows.names))
-        return MomentAccumulator(self._rows, self._sigma if sigma is None else sigma, decimation, robust, moving)
+        sigma = self._sigma if sigma is None else sigma
+        moved = None if speed is None else torques_of(self._options.systems.values(), self._rows.names)
+        return MomentAccumulator(self._rows, sigma, decimation, robust, speed or 0.0, moved)
 
 
 def _whole(samples: Samples) -> Samples:
@@ -258,29 +258,18 @@ def _no_wrench(tree: KinematicTree, i: int) -> VariableReading:
     )
 
 
-class JointAccelerations:
-    """How joint accelerations come of the readings of a system.
-
-    Args:
-        system: the system.
+def joint_accelerations(system: System) -> Callable[[Floats, Floats, Floats], Floats]:
+    """How joint accelerations (n, nv) come of positions (n, nq), velocities (n, nv) and readings (n, ny) of samples.
 
     Raises:
-        InputError: its sensors do not determine all joint accelerations.
+        InputError: the sensors of the system do not determine all joint accelerations.
     """
-
-    def __init__(self, system: System) -> None:
-        self._read = _read_accelerations(system)
-        self._solver: Solver | None = None
-        if self._read is None:
-            self._solver, self._own = _solver(system)
-
-    def accelerations(self, q: Floats, qd: Floats, y: Floats) -> Floats:
-        """Joint accelerations (n, nv) of samples."""
-        if self._read is not None:
-            places, factors = self._read
-            return np.asarray(y[:, places] / factors)
-        assert self._solver is not None
-        return np.asarray(self._solver.solve_batch(q, qd, y[:, self._own])["qdd"])
+    read = _read_accelerations(system)
+    if read is not None:
+        places, factors = read
+        return lambda q, qd, y: y[:, places] / factors
+    solver, own = _solver(system)
+    return lambda q, qd, y: solver.solve_batch(q, qd, y[:, own])["qdd"]
 
 
 def _read_accelerations(system: System) -> tuple[Indices, Floats] | None:

@@ -149,6 +149,12 @@ def triangular(rows: Floats) -> Floats:
     return R if n >= k else np.vstack([R, np.zeros((k - n, k))])
 
 
+def least_squares(A: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """R (n, n), upper triangular, and z (n,) of which |R x - z|^2 is |A x - b|^2 but for a constant."""
+    n, triangle = A.shape[1], triangular(np.column_stack([A, b]))
+    return triangle[:n, :n], triangle[:n, n]
+
+
 def row_moments(rows: EliminatedRows, samples: SampleRows, constants: Floats) -> list[Moments]:
     """Moments of each row over n samples.
 
@@ -336,23 +342,6 @@ class HuberPseudoValues:
         return np.asarray(np.clip(residuals, -most, most) / share)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MovingRows:
-    """Torques of joints count only while these move: at rest, friction is whatever it takes to stand still.
-
-    Attributes:
-        speed: above which a joint moves [rad/s or m/s].
-        freedoms: of each row the velocity of its joint, -1 of rows of other readings, which always count.
-    """
-
-    speed: float
-    freedoms: Indices
-
-    def counts(self, qd: Floats) -> Floats:
-        """Weights (n, rows) at velocities (n, nv): 1 where a row counts, 0 elsewhere."""
-        return np.where((np.abs(qd[:, self.freedoms]) > self.speed) | (self.freedoms < 0), 1.0, 0.0)
-
-
 class FilterNoise:
     """Noise of the readings of rows, which is what a filter takes off them: at rest, and where they count.
 
@@ -396,7 +385,9 @@ class MomentAccumulator:
         sigma: standard deviation of each row, by which unknown wrenches are estimated; 1 where not known.
         decimation: the filter; None leaves samples as they are.
         robust: estimates before; None counts all alike.
-        moving: which rows count only while their joint moves; None counts all.
+        speed: above which a joint moves [rad/s or m/s].
+        moved: the velocity of each row that counts only while its joint moves, as torques do: at rest, friction is
+            whatever it takes to stand still; -1 of rows that always count. All do when None.
     """
 
     def __init__(
@@ -405,13 +396,13 @@ class MomentAccumulator:
         sigma: Floats,
         decimation: Decimation | None = None,
         robust: HuberPseudoValues | None = None,
-        moving: MovingRows | None = None,
+        speed: float = 0.0,
+        moved: Indices | None = None,
     ) -> None:
         self._rows, self._sigma, self._decimation, self._robust = rows, sigma, decimation, robust
-        self._moving = moving
-        n_rows = rows.layout.shape[0]
+        self._speed, self._moved = speed, np.full(rows.layout.shape[0], -1) if moved is None else moved
         self.segments = Segments()
-        self.noise = FilterNoise(np.zeros(n_rows, dtype=bool) if moving is None else moving.freedoms >= 0)
+        self.noise = FilterNoise(self._moved >= 0)
 
     def add(self, part: Motion, dt: float | None) -> None:
         """Add samples that follow those before, dt [s] apart."""
@@ -443,7 +434,7 @@ class MomentAccumulator:
         for first in range(0, len(rates), step):
             part = slice(first, first + step)
             own = motion.at(part)
-            counts = np.ones((len(own.q), n_rows)) if self._moving is None else self._moving.counts(own.qd)
+            counts = np.where((np.abs(own.qd[:, self._moved]) > self._speed) | (self._moved < 0), 1.0, 0.0)
             found = self._rows.samples(own, rates[part], self._sigma, counts)
             yield found if self._decimation is None else self._filtered(found, self._decimation)
 

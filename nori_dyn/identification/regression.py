@@ -219,11 +219,7 @@ class RegressorLayout:
     @cached_property
     def rows(self) -> tuple[tuple[list[int], list[int]], ...]:
         """For each row which entries are its own of W, and of which columns."""
-        found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(self.shape[0])]
-        for k, (row, column) in enumerate(self.of_W):
-            found[row][0].append(k)
-            found[row][1].append(column)
-        return tuple(found)
+        return row_by_row(self.of_W, self.shape[0])
 
     @property
     def constants(self) -> slice:
@@ -239,6 +235,15 @@ class RegressorLayout:
         W[:, of_W[:, 0], of_W[:, 1]] = entries[:, : len(of_W)]
         N[:, of_N[:, 0], of_N[:, 1]] = entries[:, len(of_W) : self.constants.start]
         return W, N, entries[:, self.constants]
+
+
+def row_by_row(places: Iterable[tuple[int, int]], n: int) -> tuple[tuple[list[int], list[int]], ...]:
+    """For each of n rows which of some places, by row and column, are in it, and in which columns."""
+    found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(n)]
+    for k, (row, column) in enumerate(places):
+        found[row][0].append(k)
+        found[row][1].append(column)
+    return tuple(found)
 
 
 def regressions_of(

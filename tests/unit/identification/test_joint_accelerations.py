@@ -3,7 +3,7 @@
 import numpy as np
 
 import nori_dyn as nd
-from nori_dyn.identification.log_reader import JointAccelerations
+from nori_dyn.identification.log_reader import joint_accelerations
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, sensor_set
 
@@ -24,4 +24,4 @@ def test_a_floating_base_is_determined_by_its_accelerometer():
     n = tree.nv - 6
     y = np.concatenate([np.zeros((6, n)), qdd[:, 6:], a], axis=1)
     assert own.ny == y.shape[1]
-    np.testing.assert_allclose(JointAccelerations(own).accelerations(q, qd, y), qdd, atol=1e-9)
+    np.testing.assert_allclose(joint_accelerations(own)(q, qd, y), qdd, atol=1e-9)
