@@ -13,7 +13,7 @@ from nori_dyn.filtering.history_summary import LIKELY, Event
 from nori_dyn.measurements.contacts import COLLISION, CONTACT
 from nori_dyn.measurements.floating_base import BASE
 from nori_dyn.report.layout import Box, Note, Page, PagePart, Section, Verdict, side_by_side
-from nori_dyn.report.pictures import HALVES, EstimateLine
+from nori_dyn.report.pictures import HALVES, place_of_estimate
 from nori_dyn.report.recorded import (
     DROPPED,
     FELL_BACK,
@@ -222,8 +222,7 @@ def _place(name: str) -> tuple[str, str]:
         return name, "estimated"
     if name.partition(":")[0] not in SPATIAL:
         return f"{owner}: {HALVES[component]}", component
-    line = EstimateLine.of(name)
-    return line.panel, line.label
+    return place_of_estimate(name)[:2]
 
 
 def _place_of_state(name: str) -> tuple[str, str]:

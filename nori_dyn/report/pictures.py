@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,9 @@ from nori_dyn.logs.log import whole_table
 from nori_dyn.model.joints import FORCE, MOTION, UNITS
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.report.recorded import chosen
+from nori_dyn.report.time_plots import Curve, Panel
 from nori_dyn.system.variables import kind_in_words
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Indices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,31 +139,14 @@ HALVES = {
 """Which half of a spatial vector a component is of: each has a unit of its own, and so a panel."""
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateLine:
-    """A column of estimates in a picture.
-
-    Attributes:
-        column: its name in the file.
-        panel: the title of its panel.
-        label: what it is called in the panel.
-        unit: its unit; "" where the file does not say.
-    """
-
-    column: str
-    panel: str
-    label: str
-    unit: str
-
-    @staticmethod
-    def of(column: str) -> EstimateLine:
-        """The line of a column: "fx:l_sole.mz", "tau:l_knee"."""
-        kind, _, owner = column.partition(":")
-        owner, _, component = owner.rpartition(".") if owner.rpartition(".")[2] in HALVES else (owner, "", "")
-        words = WORDS.get(kind, kind).format(owner)
-        if component:
-            return EstimateLine(column, f"{words}: {HALVES[component]}", component, UNITS[component])
-        return EstimateLine(column, words, owner or column, "")
+def place_of_estimate(name: str) -> tuple[str, str, str]:
+    """The panel of an estimate ("fx:l_sole.mz", "tau:l_knee"), what it is called there and its unit; "" if unknown."""
+    kind, _, owner = name.partition(":")
+    owner, _, component = owner.rpartition(".") if owner.rpartition(".")[2] in HALVES else (owner, "", "")
+    words = WORDS.get(kind, kind).format(owner)
+    if component:
+        return f"{words}: {HALVES[component]}", component, UNITS[component]
+    return words, owner or name, ""
 
 
 def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str] = ()) -> tuple[str, ...]:
@@ -189,42 +172,35 @@ def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str]
     if not known:
         raise InputError(f"{estimates}: holds no estimates. Name a file that `nori-dyn estimate` wrote.")
     drawn = chosen(known, names, str(estimates))
-    panels: dict[str, list[EstimateLine]] = {}
+    found: dict[tuple[str, str], list[Curve]] = {}
     for name in drawn:
-        line = EstimateLine.of(name)
-        panels.setdefault(line.panel, []).append(line)
+        title, label, unit = place_of_estimate(name)
+        found.setdefault((title, unit), []).append(Curve(label, columns[name], columns.get(f"{SIGMA}{name}")))
+    panels = [Panel(*words, tuple(curves)) for words, curves in found.items()]
     if len(panels) > MOST_PANELS:
         some = sorted({name.partition(".")[0] if ":" in name else name for name in drawn})
         raise InputError(
             f"{estimates}: its {len(drawn)} numbers need {len(panels)} panels, more than a picture holds "
             f"({MOST_PANELS}). Name what to draw, for instance {some[-1]}."
         )
-    _draw(panels, columns, Path(estimates).name, path)
-    return drawn
-
-
-def _draw(
-    panels: Mapping[str, Sequence[EstimateLine]], columns: Mapping[str, Floats], title: str, path: str | Path
-) -> None:
     figure = empty_figure(10, 1.2 + 2.6 * len(panels), 120)
     n = len(next(iter(columns.values())))
     x = columns.get(TIME, np.arange(n, dtype=float))
     rows: Any = figure.subplots(len(panels), 1, sharex=True, squeeze=False)
-    for axes, (name, lines) in zip(rows[:, 0], panels.items(), strict=True):
-        for line in lines:
-            y = columns[line.column]
-            (drawn,) = axes.plot(x, y, label=line.label, linewidth=1.2, marker="o" if n == 1 else None)
-            sigma = columns.get(f"{SIGMA}{line.column}")
-            if sigma is not None:
-                axes.fill_between(x, y - 2 * sigma, y + 2 * sigma, color=drawn.get_color(), alpha=0.2, linewidth=0)
-        unit = next((line.unit for line in lines if line.unit), "")
-        axes.set_title(name, loc="left", fontsize=11)
-        axes.set_ylabel(f"[{unit}]" if unit else "")
+    for axes, panel in zip(rows[:, 0], panels, strict=True):
+        for curve in panel.curves:
+            (line,) = axes.plot(x, curve.x, label=curve.label, linewidth=1.2, marker="o" if n == 1 else None)
+            if curve.sigma is not None:
+                low, high = curve.x - 2 * curve.sigma, curve.x + 2 * curve.sigma
+                axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+        axes.set_title(panel.title, loc="left", fontsize=11)
+        axes.set_ylabel(f"[{panel.unit}]" if panel.unit else "")
         axes.axhline(0, color="#888888", linewidth=0.6)
         axes.grid(alpha=0.25)
         axes.margins(x=0.01)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
     rows[-1, 0].set_xlabel("time [s]" if TIME in columns else "sample")
     bands = "; bands: ± 2 standard deviations" if any(SIGMA in name for name in columns) else ""
-    figure.suptitle(f"{title}{bands}", fontsize=12)
+    figure.suptitle(f"{Path(estimates).name}{bands}", fontsize=12)
     save_figure(figure, path)
+    return drawn

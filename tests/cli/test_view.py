@@ -11,7 +11,7 @@ import yaml
 
 import nori_dyn as nd
 from benchmarks.urdf_writer import to_urdf
-from nori_dyn.report.pictures import EstimateLine
+from nori_dyn.report.pictures import place_of_estimate
 from tests.browser import parsed, text
 from tests.recorded_logs import checked_plan, exact_plan, log_file
 from tests.unit.logs.test_reading import FOOT
@@ -141,5 +141,4 @@ def test_what_panels_are_called():
         ("f:arm.v2.fx", "wrench through the joint of arm.v2: force", "N"),
         ("tau:l_knee", "joint torques tau", ""),
     ):
-        line = EstimateLine.of(column)
-        assert (line.panel, line.unit) == (panel, unit)
+        assert place_of_estimate(column)[::2] == (panel, unit)
