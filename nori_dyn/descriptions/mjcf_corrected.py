@@ -131,17 +131,14 @@ def check_mjcf(tree: KinematicTree, path: str | os.PathLike[str], source: str | 
 
 def _check_joints(tree: KinematicTree, reader: MjcfReader, source: str | os.PathLike[str]) -> None:
     """Check that what acts on the joints of a model is what does in a tree, where it has something there."""
-    wanted = {kind: by_joint(tree, kind) for kind in ATTRIBUTES}
-    for number in range(reader.model.njnt):
-        name, acting = reader.name("joint", number), _acting(reader.model, number)
-        for kind, attributes in ATTRIBUTES.items():
-            now = acting[kind] if _is_free(reader, number) else wanted[kind].get(name, acting[kind])
-            for attribute, coefficient in attributes.items():
-                if not math.isclose(now[coefficient], acting[kind][coefficient]):
-                    raise ModelError(
-                        f"{source}: corrected, MuJoCo reads another {attribute} of the joint '{name}'. Take "
-                        "springdamper out of its class first."
-                    )
+    for number, found, wanted in _acting_on_joints(tree, reader):
+        now = _attributes(found)
+        for attribute, value in _attributes(wanted).items():
+            if not math.isclose(value, now[attribute]):
+                raise ModelError(
+                    f"{source}: corrected, MuJoCo reads another {attribute} of the joint "
+                    f"'{reader.name('joint', number)}'. Take springdamper out of its class first."
+                )
 
 
 def _compiled(path: str | os.PathLike[str]) -> MjcfModel:
@@ -248,27 +245,19 @@ class _MjcfEditor:
 
     def write_joints(self, tree: KinematicTree) -> None:
         """Give joints the friction, rotors and springs of a tree."""
-        wanted = {kind: by_joint(tree, kind) for kind in ATTRIBUTES}
-        for number, name in enumerate(self.joints):
-            if _is_free(self.reader, number):
-                continue
-            before, changes = _acting(self.reader.model, number), dict[str, float]()
-            for kind, attributes in ATTRIBUTES.items():
-                now = wanted[kind].get(name, before[kind])
-                for attribute, coefficient in attributes.items():
-                    if now[coefficient] != before[kind][coefficient]:
-                        changes[attribute] = now[coefficient]
-            spring = wanted[Spring].get(name, before[Spring])
+        for number, before, wanted in _acting_on_joints(tree, self.reader):
+            now, spring = _attributes(before), wanted[Spring]
+            changes = {attribute: value for attribute, value in _attributes(wanted).items() if value != now[attribute]}
             if not math.isclose(spring["preload"], before[Spring]["preload"], rel_tol=1e-15) or "stiffness" in changes:
-                changes |= self._slack(number, name, spring)
+                changes |= self._slack(number, spring)
             if changes:
                 self._write_joint(number, changes, before)
 
-    def _slack(self, number: int, name: str, spring: dict[str, float]) -> dict[str, float]:
+    def _slack(self, number: int, spring: dict[str, float]) -> dict[str, float]:
         """Position at which a spring k q - preload is slack, as a joint's attribute."""
         stiffness, preload = spring["stiffness"], spring["preload"]
         if not stiffness:
-            self.no_place += [name] if preload else []
+            self.no_place += [self.joints[number]] if preload else []
             return {}
         angles = [one.get("angle") for one in self.compilers if one.get("angle")]
         is_hinge = self.reader.model.jnt_type[number] == self.reader.mujoco.mjtJoint.mjJNT_HINGE
@@ -306,6 +295,20 @@ class _MjcfEditor:
 
 def _is_free(reader: MjcfReader, number: int) -> bool:
     return bool(reader.model.jnt_type[number] == reader.mujoco.mjtJoint.mjJNT_FREE)
+
+
+def _acting_on_joints(tree: KinematicTree, reader: MjcfReader) -> Iterator[tuple[int, Acting, Acting]]:
+    """Yield each joint of one freedom, what acts on it in a model, and what does in a tree, where that has any."""
+    of_tree = {kind: by_joint(tree, kind) for kind in ATTRIBUTES}
+    for number in range(reader.model.njnt):
+        if not _is_free(reader, number):
+            name, acting = reader.name("joint", number), _acting(reader.model, number)
+            yield number, acting, {kind: of_tree[kind].get(name, own) for kind, own in acting.items()}
+
+
+def _attributes(acting: Acting) -> dict[str, float]:
+    """The attributes of a joint that say what acts on it."""
+    return {name: acting[kind][coefficient] for kind, own in ATTRIBUTES.items() for name, coefficient in own.items()}
 
 
 def _acting(model: Any, number: int) -> Acting:
