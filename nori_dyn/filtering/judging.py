@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 from nori_dyn.filtering.base_reference import AxesTurn, Bridge
 from nori_dyn.filtering.hypotheses import LIKELY, HypothesisModel
 from nori_dyn.filtering.markov import NO_PART, mixed, weighed
-from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, estimate, predict, update
-from nori_dyn.filtering.steps import NOT_FINITE, UNDETERMINED, NativeCall, NumpyTick, without_readings
+from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, predict, update
+from nori_dyn.filtering.steps import (
+    NOT_FINITE,
+    UNDETERMINED,
+    NativeCall,
+    NumpyTick,
+    native_posterior,
+    without_readings,
+)
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.batches import aligned
@@ -222,17 +229,6 @@ class NativeHypothesisStep(NativeCall):
         found: int = self._at.best
         return found
 
-    @property
-    def longest(self) -> float:
-        """The longest time over which rates are known [s]."""
-        found: float = self.each[0].at.longest
-        return found
-
-    @longest.setter
-    def longest(self, time: float) -> None:
-        for one in self.each:
-            one.at.longest = time
-
     def motion(self, dt: float) -> MotionModel:
         tick, one = self.tick, self.each[self.best]
         measured = tick.measured_of(one.values) if one.has_rates else tick.nothing
@@ -241,10 +237,7 @@ class NativeHypothesisStep(NativeCall):
     def posterior(self, h: int) -> Posterior | None:
         if self._prior_of[h] < 0:
             return None
-        one = self.each[h]
-        R, z = one.R_u.copy(), one.z_u.copy()
-        u = one.u.copy() if h == self.best and one.has_rates else estimate(R, z)  # C solves for the best one
-        return Posterior(R, z, one.nis, one.degrees, one.log_likelihood, u)
+        return native_posterior(self.each[h], h == self.best and self.each[h].has_rates)  # C solves for the best one
 
 
 HypothesisStep: TypeAlias = NumpyHypothesisStep | NativeHypothesisStep

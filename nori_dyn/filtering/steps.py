@@ -174,12 +174,25 @@ class NativeCall:
 
     Attributes:
         tick: its programs.
+        each: what C runs: the tick, or that of each state.
         refactorised: how a fresh factorisation went, after `REFACTORISED`.
     """
 
     tick: TickPrograms
+    each: Sequence[NativeTick]
     refactorised = GOOD
     _factorise: Callable[[], Status]
+
+    @property
+    def longest(self) -> float:
+        """The longest time over which rates are known [s]."""
+        found: float = self.each[0].at.longest
+        return found
+
+    @longest.setter
+    def longest(self, time: float) -> None:
+        for one in self.each:
+            one.at.longest = time
 
     def concluded(self, wrong: int) -> int:
         """What a call returned; where its outputs have no solution, as a fresh factorisation has it."""
@@ -187,6 +200,13 @@ class NativeCall:
             return wrong
         self.refactorised = self._factorise()
         return REFACTORISED if self.refactorised.ok else NO_SOLUTION
+
+
+def native_posterior(native: NativeTick, is_solved: bool) -> Posterior:
+    """The posterior of a tick that ran in C, which may have solved for u already."""
+    R, z = native.R_u.copy(), native.z_u.copy()
+    u = native.u.copy() if is_solved else estimate(R, z)
+    return Posterior(R, z, native.nis, native.degrees, native.log_likelihood, u)
 
 
 def without_readings(tick: TickPrograms, before: SquareRootInformation) -> Posterior:
@@ -270,7 +290,7 @@ class NativeStep(NativeCall, Step):
         self.native = NativeTick(
             tick.shape, *programs, self.state, shared.values, prior, totals, longest, smooths=keeps
         )
-        self.at, self._step = self.native.at, self.native.step
+        self.each, self.at, self._step = (self.native,), self.native.at, self.native.step
         self._factorise = tick.solver.ticker(self.native.free, shared.values)
 
     def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
@@ -279,24 +299,11 @@ class NativeStep(NativeCall, Step):
         return self.concluded(self._step(self.at, NOTHING if last is None else last.at, dt))
 
     @property
-    def longest(self) -> float:
-        """The longest time over which rates are known [s]."""
-        found: float = self.at.longest
-        return found
-
-    @longest.setter
-    def longest(self, time: float) -> None:
-        self.at.longest = time
-
-    @property
     def measured(self) -> MeasurementRows:
         return self.tick.measured_of(self.native.values) if self.native.has_rates else self.tick.nothing
 
     def posterior(self) -> Posterior:
-        native = self.native
-        R, z = native.R_u.copy(), native.z_u.copy()
-        u = native.u.copy() if native.has_rates else estimate(R, z)
-        return Posterior(R, z, native.nis, native.degrees, native.log_likelihood, u)
+        return native_posterior(self.native, self.native.has_rates)
 
     def go_on(self, dt: float) -> None:
         self.at.go_on(self.at, dt)

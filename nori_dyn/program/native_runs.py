@@ -57,7 +57,7 @@ class NativeRuns(NativeFilter):
         super().__init__(shape, compiler, smooths=True)
         self._room = aligned(shape.n_room(compiler.lanes))
         self._tick = interface().new("tick *")
-        self._tick.steps = self._at
+        self._tick.steps = self.steps
 
     def forward(
         self, known: tuple[Floats, Floats], values: Floats, weights: Floats, steps: Floats, longest: float, keeps: bool

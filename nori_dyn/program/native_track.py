@@ -43,12 +43,12 @@ def axes_change(**parts: Floats) -> Any:
 
 
 class NativeFilter:
-    """Update and prediction of a square-root information filter. Not to be shared between threads.
+    """The arrays of a square-root information filter that C updates and predicts. Not to be shared between threads.
 
-    Write into the arrays that it reads, call `update`, read what it found, call `propagate`. Each is one foreign call
-    that allocates nothing.
+    Write into the arrays that it reads, call `update` of its library on `steps`, read what it found, call `propagate`.
 
     Attributes:
+        steps: the C struct of it.
         values: what the program of a tick gives: entries of A, c, entries of X, x, and one over the times in which
             memory fades as the state says, one after the other; A, c, X, x and fading are views of it.
         weights: one over the variances of the weighed rows (p,); 0 where a reading is missing.
@@ -80,7 +80,7 @@ class NativeFilter:
     ) -> None:
         self.shape, self._lanes = shape, compiler.lanes
         ffi = interface()
-        self.library = library = load_library(ffi, track_source(shape, compiler.lanes, smooths), compiler)
+        self.library = load_library(ffi, track_source(shape, compiler.lanes, smooths), compiler)
         n, k, p, width = shape.n, shape.k, shape.p, compiler.lanes * shape.blocks(compiler.lanes)
         self.values = aligned(shape.n_values) if values is None else values
         self.A, self.c, self.X, rates = np.split(self.values, np.cumsum((len(shape.A), p, len(shape.X))))
@@ -93,35 +93,24 @@ class NativeFilter:
         self.R_u, self.z_u = self._rows[:, :n], self._rows[:, n]
         read = (self.A, self.c, self.X, rates, self.weights, self.decay, self.Q)
         parts = [(doubles(self.R), doubles(self.z)), *map(doubles, (*read, self.u, self.pivots, self._work))]
-        self._at = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
-        self._update, self._propagate = library.update, library.propagate
-
-    def update(self) -> int:
-        """Take in the readings of a tick; return how many pivots vanish."""
-        count: int = self._update(self._at)
-        return count
-
-    def propagate(self, dt: float) -> None:
-        """Predict the memory a time [s] later."""
-        self._at.dt = dt
-        self._propagate(self._at)
+        self.steps = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
 
     @property
     def nis(self) -> float:
         """The normalised innovation squared of the last update."""
-        found: float = self._at.nis
+        found: float = self.steps.nis
         return found
 
     @property
     def degrees(self) -> int:
         """Its degrees of freedom."""
-        found: int = self._at.degrees
+        found: int = self.steps.degrees
         return found
 
     @property
     def log_likelihood(self) -> float:
         """The log likelihood of its readings."""
-        found: float = self._at.log_likelihood
+        found: float = self.steps.log_likelihood
         return found
 
 
@@ -191,7 +180,7 @@ class NativeTick(NativeFilter):
         self._programs = placed = rows.bind(inputs, self.values), outputs.bind(self.free, values)
         self._arrays = state, values, totals
         self.at = ffi.new("tick *")
-        self.at.steps = self._at
+        self.at.steps = self.steps
         for name, kernel, at in zip(("rows", "outputs"), (rows, outputs), placed, strict=True):
             setattr(self.at, name, ffi.cast("job *", kernel.address(kernel.run)))
             setattr(self.at, f"{name}_at", ffi.cast("void *", kernel.address(at)))

@@ -149,7 +149,7 @@ class Native:
         at = self.steps
         at.R[:], at.z[:], at.c[:], at.weights[:] = before.R, before.z, c, weights
         at.A[:] = [A[place] for place in at.shape.A]
-        count = at.update()
+        count = at.library.update(at.steps)
         found = Posterior(at.R_u.copy(), at.z_u.copy(), at.nis, at.degrees, at.log_likelihood, at.u.copy())
         assert count == len(found.undetermined)
         assert found.undetermined == tuple(np.flatnonzero(at.pivots == 0).tolist())
@@ -160,7 +160,8 @@ class Native:
         at = self.steps
         at.X[:], at.x[:] = entries_of_X(motion, at.shape), motion.x
         at.decay[:], at.Q[:] = motion.decay, motion.Q
-        at.propagate(motion.dt)
+        at.steps.dt = motion.dt
+        at.library.propagate(at.steps)
         return SquareRootInformation(at.R.copy(), at.z.copy())
 
 
