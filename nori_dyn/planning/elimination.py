@@ -49,9 +49,6 @@ class Scalars(Protocol[T]):
     def of(self, entry: Expr) -> T:
         """An entry of the system as a scalar."""
 
-    def opposite_of(self, entry: Expr) -> T:
-        """The same with the other sign."""
-
     def is_zero(self, x: T) -> bool:
         """Whether x is zero for all q."""
 
@@ -81,9 +78,6 @@ class PrimeField:
 
     def of(self, entry: Expr) -> int:
         return entry.fingerprint
-
-    def opposite_of(self, entry: Expr) -> int:
-        return -entry.fingerprint % PRIME
 
     def is_zero(self, x: int) -> bool:
         return x == 0
@@ -136,9 +130,6 @@ class Expressions:
 
     def of(self, entry: Expr) -> Expr:
         return entry
-
-    def opposite_of(self, entry: Expr) -> Expr:
-        return -entry
 
     def is_zero(self, x: Expr) -> bool:
         return x.index == 0
@@ -227,7 +218,7 @@ class Elimination(Generic[T]):
         self.rows: list[dict[int, T]] = [{} for _ in range(self.n)]
         self.columns: list[set[int]] = [set() for _ in range(self.n)]
         self.samples = None if samples is None else np.ascontiguousarray(samples.T)
-        self.rhs: list[T] = [scalars.opposite_of(b) for b in symbolic.b]
+        self.rhs: list[T] = [scalars.negative(scalars.of(b)) for b in symbolic.b]
         self.rhs_nonzeros = sum(not b.is_zero for b in symbolic.b)
         self.pivots: list[Pivot[T]] = []
         self.updates = 0
@@ -245,10 +236,6 @@ class Elimination(Generic[T]):
     def is_unit(self, row: int, column: int) -> bool:
         """Whether an entry is the constant 1 or -1."""
         return self.scalars.is_unit(self.rows[row][column])
-
-    def markowitz(self, row: int, column: int) -> int:
-        """The most entries that a pivot can touch: (r - 1)(c - 1)."""
-        return (len(self.rows[row]) - 1) * (len(self.columns[column]) - 1)
 
     def sampled(self, row: int, column: int) -> Floats:
         """An entry over the ensemble (states,)."""
