@@ -6,7 +6,9 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.estimation.log_file import estimate_to_file, is_of_run, run_of
@@ -39,26 +41,24 @@ class LogOutcome:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _EstimateLog:
-    """Runs one log to its file: what workers do."""
+WriteEstimates: TypeAlias = Callable[[LogRunner, Log, Path, Watched], LogReport]
 
-    runner: LogRunner
-    mapping: LogMapping | None
-    write: Callable[[LogRunner, Log, Path, Watched], LogReport]
 
-    def __call__(self, part: tuple[Path, Path]) -> LogOutcome:
-        log, out = part
-        try:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            opened = read_log(log, self.mapping)
-            if is_of_run(out, run_of(self.runner, opened)):
-                return LogOutcome(log, out)
-            report = self.write(self.runner, opened, out, False)
-        except Exception as error:  # the rest is to finish, whatever is wrong with this one
-            kind = "" if type(error).__module__.startswith("nori_dyn.") else f"{type(error).__name__}: "
-            return LogOutcome(log, out, error=f"{kind}{error}")
-        return LogOutcome(log, out, report)
+def _estimate_log(
+    runner: LogRunner, mapping: LogMapping | None, write: WriteEstimates, part: tuple[Path, Path]
+) -> LogOutcome:
+    """Run one log to its file: what workers do."""
+    log, out = part
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        opened = read_log(log, mapping)
+        if is_of_run(out, run_of(runner, opened)):
+            return LogOutcome(log, out)
+        report = write(runner, opened, out, False)
+    except Exception as error:  # the rest is to finish, whatever is wrong with this one
+        kind = "" if type(error).__module__.startswith("nori_dyn.") else f"{type(error).__name__}: "
+        return LogOutcome(log, out, error=f"{kind}{error}")
+    return LogOutcome(log, out, report)
 
 
 def estimate_logs(
@@ -68,7 +68,7 @@ def estimate_logs(
     mapping: LogMapping | str | os.PathLike[str] | None = None,
     workers: Workers = None,
     watched: Watched = None,
-    write: Callable[[LogRunner, Log, Path, Watched], LogReport] = estimate_to_file,
+    write: WriteEstimates = estimate_to_file,
 ) -> list[LogOutcome]:
     """Write what a plan estimates from each of many logs; one that fails does not keep the others from it.
 
@@ -93,7 +93,7 @@ def estimate_logs(
     """
     parts = _parts(pattern, Path(folder))
     known = load_mapping(os.fspath(mapping)) if isinstance(mapping, str | os.PathLike) else mapping
-    task = _EstimateLog(runner, known, write)
+    task = partial(_estimate_log, runner, known, write)
     sizes = [_size(log) for log, _ in parts]
     with progress_bar(f"estimating {len(parts)} logs", watched) as stage:
         stage("compiling")

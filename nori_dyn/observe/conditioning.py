@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -168,7 +169,7 @@ def conditioning(
         reduction = Reduction(system, seed)
         has_sigmas = any(row.equation.sigma for row in system.rows)
         deviations = OutputDeviations(reduction, wanted) if has_sigmas else None
-        found = sweep(_Assessment(reduction, deviations), Q, workers, stage)
+        found = sweep(partial(_assessed, reduction, deviations), Q, workers, stage)
         ranks, margins, sigmas = (np.concatenate(parts) for parts in zip(*found, strict=True))
         smallest = np.where(ranks == system.shape[1], margins, 0.0)
         return Conditioning(
@@ -206,35 +207,20 @@ Assessed: TypeAlias = tuple[Indices, Floats, Floats]
 """At some configurations the ranks of D, the smallest singular values of M that count, and the deviations."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Assessment:
-    """What is found at each configuration, to be sent to workers.
-
-    Attributes:
-        reduction: the system.
-        deviations: of the outputs; None where no row has a sigma.
-    """
-
-    reduction: Reduction
-    deviations: OutputDeviations | None
-
-    def __call__(self, Q: Floats) -> Assessed:
-        """Ranks, margins and deviations at configurations (n, nq)."""
-        noisy = NONE if self.deviations is None else self.deviations.noisy
-        found = [self._at(reduced) for reduced in self.reduction.at_each(Q, noisy)]
-        return (
-            np.array([rank for rank, _, _ in found], dtype=np.intp),
-            np.array([margin for _, margin, _ in found]),
-            np.array([sigma for _, _, sigma in found]),
-        )
-
-    def _at(self, found: Reduced) -> tuple[int, float, Floats]:
-        at = self.reduction.rank_of(found.M)
-        if self.deviations is None:
-            return at.rank, at.smallest, np.zeros(0)
-        short = self.reduction.system.shape[1] - at.rank
-        unseen = self.reduction.unseen_sources(found.M, short) if short else np.zeros((0, found.M.shape[1]))
-        return at.rank, at.smallest, self.deviations.at(found, unseen)
+def _assessed(reduction: Reduction, deviations: OutputDeviations | None, Q: Floats) -> Assessed:
+    """Ranks, margins and deviations at configurations (n, nq), the latter of size 0 where there are none."""
+    ranks, margins, sigmas = list[int](), list[float](), list[Floats]()
+    for found in reduction.at_each(Q, NONE if deviations is None else deviations.noisy):
+        at = reduction.rank_of(found.M)
+        ranks.append(at.rank)
+        margins.append(at.smallest)
+        if deviations is None:
+            sigmas.append(np.zeros(0))
+            continue
+        short = reduction.system.shape[1] - at.rank
+        unseen = reduction.unseen_sources(found.M, short) if short else np.zeros((0, found.M.shape[1]))
+        sigmas.append(deviations.at(found, unseen))
+    return np.array(ranks, dtype=np.intp), np.array(margins), np.array(sigmas)
 
 
 MOVED = 1e-7
