@@ -26,12 +26,6 @@ class Consistency(Shown):
     degrees: int = 0
     ticks: int = 0
 
-    def add(self, nis: float, degrees: int) -> None:
-        """Take a tick in."""
-        self.nis += nis
-        self.degrees += degrees
-        self.ticks += 1
-
     @property
     def ratio(self) -> float:
         """The sum over what it should be: above 1 where noise is larger than declared, below 1 where it is smaller."""

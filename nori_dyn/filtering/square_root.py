@@ -118,10 +118,6 @@ class Posterior:
         """The places in u of the pivots that vanish."""
         return tuple(np.flatnonzero(np.diagonal(self.R) == 0.0).tolist())
 
-    def memory(self, k: int) -> SquareRootInformation:
-        """Posterior of the memory, the last k numbers of u."""
-        return SquareRootInformation(self.R[-k:, -k:], self.z[-k:])
-
     def covariance(self) -> Floats:
         """The covariance of u (n, n); nan in the rows and columns of what is not determined."""
         return _covariance(self.R)

@@ -419,11 +419,6 @@ class Elimination(Generic[T]):
         return dict.fromkeys(range(self.n), self.scalars.zero) | d
 
     @property
-    def smallest_pivot(self) -> float:
-        """Smallest pivot over the ensemble, each relative to its median: a measure of the order's stability."""
-        return min((pivot.smallest for pivot in self.pivots), default=1.0)
-
-    @property
     def fill_in(self) -> int:
         """Number of entries of L and U that are not in the matrix."""
         return sum(pivot.fill_in for pivot in self.pivots)
