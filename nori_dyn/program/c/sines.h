@@ -14,9 +14,23 @@
 #endif
 #define LAST_BUT_ONE (8 * (int)sizeof(number) - 2) /* how far the last bit but one is from the sign */
 
+/* Whether sums are rounded to doubles in the order in which they are written. */
+#if !defined(__GNUC__) || FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2
+#define AS_WRITTEN 0
+#elif defined(__clang__)
+#define AS_WRITTEN 1 /* by the pragma below */
+#elif defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__)
+#define AS_WRITTEN 0
+#else
+#define AS_WRITTEN 1
+#endif
+
 /* Of an angle x: s becomes r, c a number with k in its last bits. */
 INLINE void reduce(const real x, real *s, real *c) {
-#if defined(__GNUC__) && !defined(__FAST_MATH__)
+#ifdef __clang__
+#pragma clang fp reassociate(off)
+#endif
+#if AS_WRITTEN
     const real shifted = x * QUARTERS + SHIFT, k = shifted - SHIFT;
 #else
     const real k = (double)(int32_t)(x * QUARTERS + 1048576.5) - 1048576.0, shifted = k + SHIFT;

@@ -285,6 +285,22 @@ def test_two_processes_may_compile_the_same_plan_at_once(tmp_path):
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("flags", ["-ffast-math", "-funsafe-math-optimizations"])
+def test_what_cc_brings_leaves_sines_right(small, monkeypatch, flags):
+    Q, given = np.linspace(-3, 3, 40).reshape(20, 2), np.ones((20, 2))
+    expected = small.solver("numpy").solve_batch(Q, given, given).qdd
+    monkeypatch.setenv("CC", f"{' '.join(find_compiler().command)} {flags}")
+    find_compiler.cache_clear()
+    try:
+        solver = small.solver("native")
+        np.testing.assert_allclose(solver.solve_batch(Q, given, given).qdd, expected, rtol=1e-12)
+        np.testing.assert_allclose(solver.solve(Q[0], given[0], given[0]).qdd, expected[0], rtol=1e-12)
+        np.testing.assert_allclose(sines(Q[0])[0], np.sin(Q[0]), rtol=1e-15)
+    finally:
+        monkeypatch.undo()
+        find_compiler.cache_clear()
+
+
 def test_a_compiler_that_fails_gives_its_message(small, monkeypatch, tmp_path):
     broken = tmp_path / "cc"
     broken.write_text(
