@@ -418,6 +418,9 @@ def _of_model(
         sensors="joint_torques",
         outputs=["tau", "offset"],
     )
+    if tree.closing_parts:
+        motion = motion.model_copy(update={"sensors": _tied({"value": 0, "sigma": 1e3})})
+        left = left.model_copy(update={"sensors": _tied({"sigma": 1.0, "offset": {"sigma": 1e3}})})
     touch = Estimand(about="wrench on the tool", sensors="touch", outputs=[f"fx:{tips[0]}"])
     has_tool = has_torques and len(tips) == 1 and tree.nv >= 6
     of_arm = {"torques": left if has_torques else motion} | ({"contacts": touch} if has_tool else {})
@@ -434,6 +437,18 @@ def _of_model(
         estimates=of_arm if legs is None else with_fewer(estimates_of(legs)),
     )
     return Preset(data, Path(model), model, components)
+
+
+def _tied(torques: Mapping[str, Any]) -> dict[str, Any]:
+    """Sensors of joints that loops and couplings tie together.
+
+    Readings of their accelerations need not agree. Of torques, which the motion tells in sums only, the estimate is the
+    nearest to those that are read, or the least.
+    """
+    rows = {"joint_acceleration": {"sigma": 1.0}, "joint_torque": torques}
+    measurements = [{"type": kind, "joints": "all", **row} for kind, row in rows.items()]
+    measurements.append({"type": "external_wrench", "links": "all", "value": 0})
+    return {"name": "tied_joints", "measurements": measurements}
 
 
 def known_presets() -> Mapping[str, Preset]:

@@ -23,7 +23,7 @@ from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.io.cache_files import cache_root, partial_folder, put_entry, read_entry
 
 FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fPIC", "-w")
-FLAGS += ("-fno-fast-math", "-fno-unsafe-math-optimizations")  # CC may say otherwise: sines rest on how sums are rounded
+FLAGS += ("-fno-fast-math", "-fno-unsafe-math-optimizations")  # CC may say otherwise: sines rest on how sums round
 FLAGS += ("-fno-math-errno",)  # behind those, which turn it on
 LIBRARY, LIBRARIES = ("-shared",), ("-lm",)
 

@@ -24,6 +24,7 @@ from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import differentiator
 from tests.logs import samples_in
+from tests.peers import mujoco
 from tests.robots import ROBOTS, load
 from tests.walking import Walk, walk
 
@@ -150,6 +151,35 @@ def test_a_robot_on_a_wall_is_told_by_its_torques_and_estimated_with_its_gravity
         nd.estimate(path, nd.preset(file))
     found = nd.estimate(path, nd.preset(file, gravity=wall), backend="numpy")
     assert np.abs(found["tau"][10:-10] - tau[10:-10]).max() < 0.05
+
+
+GRIPPER = """<mujoco><worldbody><body><joint name="wrist" axis="0 1 0"/><geom size=".1"/>
+  <body pos=".3 0 0"><joint name="left" type="slide" axis="0 1 0"/><geom size=".1" mass="1"/></body>
+  <body pos=".3 0 0"><joint name="right" type="slide" axis="0 -1 .5"/><geom size=".1" mass="2"/></body>
+</body></worldbody>
+<equality><joint joint1="left" joint2="right"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("read", [("q", "qd", "qdd", "tau"), ("q", "qd", "tau"), ("q", "qd")])
+def test_joints_that_are_tied_together_need_no_preset(tmp_path, read):
+    """The motor of the left finger moves both: by MuJoCo."""
+    (tmp_path / "gripper.xml").write_text(GRIPPER)
+    model, t = mujoco.MjModel.from_xml_string(GRIPPER), np.arange(0, 2, 1 / RATE)
+    data, size, phase = mujoco.MjData(model), np.array([1, 0.1, 0.1]), t[:, None] * [3, 2, 2]
+    q, qd, qdd = size * np.sin(phase), size * [3, 2, 2] * np.cos(phase), -size * [9, 4, 4] * np.sin(phase)
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    tau = np.zeros_like(q)
+    for k in range(len(t)):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q[k], qd[k], qdd[k]
+        mujoco.mj_inverse(model, data)
+        tau[k] = data.qfrc_inverse @ [[1, 0, 0], [0, 1, 0], [0, 1, 0]]
+    log = {"q": q, "qd": qd, "qdd": qdd, "tau": tau}
+    joints = "wrist", "left", "right"
+    columns = {f"{kind}:{joint}": log[kind][:, k] for kind in read for k, joint in enumerate(joints)}
+    path = written(tmp_path / "log.csv", {"time": t, **columns})
+    found = nd.estimate(path, nd.preset(tmp_path / "gripper.xml"), accept=True, backend="numpy")["tau"][20:-20]
+    to_compare = np.eye(3) if "tau" in read else np.array([[1, 0], [0, 1], [0, 1]])
+    np.testing.assert_allclose(found @ to_compare, tau[20:-20] @ to_compare, atol=2e-3)
 
 
 @pytest.mark.filterwarnings("ignore:robot 'panda'. its mimic joints")
