@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nori_dyn.algebra.arrays import checked
+from nori_dyn.algebra.arrays import checked, numeric
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError, naming
 from nori_dyn.model.joints import DriveLimits, Joint
@@ -360,11 +360,21 @@ class KinematicTree(Shown):
         return tuple(part for part in parts if isinstance(part, Closing))
 
     def integrate(self, q: Floats, qd: Floats, dt: float = 1.0) -> Floats:
-        """The configuration reached from q by the constant velocity qd in a time dt [s]: (nq,) or (nq, N)."""
+        """The configuration reached from q by the constant velocity qd in a time dt [s]: (nq,) or (nq, N).
+
+        Raises:
+            InputError: a wrong shape, or not real numbers.
+        """
+        q, qd = _states("q", q, self.nq), _states("qd", qd, self.nv)
         return np.concatenate([joint.integrate(q[s], dt * qd[v]) for joint, s, v in self._parts()])
 
     def difference(self, start: Floats, end: Floats) -> Floats:
-        """The constant velocity (nv,) that leads from one configuration to the other in a second."""
+        """The constant velocity (nv,) that leads from one configuration to the other in a second.
+
+        Raises:
+            InputError: a wrong shape, or not real numbers.
+        """
+        start, end = _states("start", start, self.nq), _states("end", end, self.nq)
         return np.concatenate([joint.difference(start[s], end[s]) for joint, s, _ in self._parts()])
 
     def _parts(self) -> Iterator[tuple[Joint, slice, slice]]:
@@ -450,3 +460,11 @@ def _vector_of_gravity(given: object) -> tuple[float, float, float]:
             f"Write gravity=(0, 0, {down:g})."
         ) from None
     return float(x), float(y), float(z)
+
+
+def _states(name: str, value: ArrayLike, size: int) -> Floats:
+    """The numbers (size,) of a state or (size, N) of many."""
+    array = numeric(name, value)
+    if array.shape[:1] != (size,) or array.ndim > 2:
+        raise InputError(f"{name} has shape {array.shape}, expected ({size},) or ({size}, N).")
+    return array

@@ -22,9 +22,10 @@ from typing import Any
 from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.io.cache_files import cache_root, partial_folder, put_entry, read_entry
 
-FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fPIC", "-w")
-FLAGS += ("-fno-fast-math", "-fno-unsafe-math-optimizations")  # CC may say otherwise: sines rest on how sums round
-FLAGS += ("-fno-math-errno",)  # behind those, which turn it on
+ROUNDING = ("-fno-fast-math", "-fno-unsafe-math-optimizations", "-fno-math-errno")
+"""What sines and guards rest on, whatever flags CC brings; the last comes behind those that turn it on."""
+
+FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", *ROUNDING, "-fPIC", "-w")
 LIBRARY, LIBRARIES = ("-shared",), ("-lm",)
 
 C_FOLDER = Path(__file__).parent / "c"

@@ -20,6 +20,7 @@ from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.model.kinematics import Kinematics, moving
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.joint_terms import check_components
+from nori_dyn.system.given import check_tree
 from nori_dyn.typing import Array
 
 NO_SYMBOLS = (str, list, complex, timedelta)
@@ -43,7 +44,9 @@ def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
     Raises:
         InputError: a wrong shape, batch axes that differ, a number that is not finite, a quaternion far from unit
             length.
+        WrongKindError: the robot is something else.
     """
+    check_tree(tree, "the function", ", ".join(values))
     shapes = {name: shapes_of(tree)[name] for name in values}
     arrays = {
         name: np.zeros(shapes[name]) if value is None and name != "q" else scalars(name, value, shapes[name])

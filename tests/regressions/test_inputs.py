@@ -81,6 +81,8 @@ TAKERS = {
     "aba": lambda x: nd.aba(TREE, zeros(), zeros(), x),
     "crba": lambda x: nd.crba(TREE, x),
     "wrenches": lambda x: nd.rnea(TREE, zeros(), zeros(), zeros(), twice(x)),
+    "integrated": lambda x: TREE.integrate(zeros(), x),
+    "difference": lambda x: TREE.difference(x, zeros()),
     "compiled": lambda x: gravity()(x),
     "observability": lambda x: nd.observability(planned().system, configurations=twice(x)),
     "contacts": lambda x: switching().solve_batch(twice(x), twice(x), twice(x)),
@@ -120,6 +122,19 @@ def test_all_real_numbers_are_taken():
         assert numeric("x", given).tolist() == [0.0, 1.0, 2.0]
         assert numeric("x", given).dtype == np.float64
         assert numeric("x", np.array(given, dtype=object)).tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("shape", [(), (N - 1,), (2 * N,), (N + 2, N), (N, 2, 2)], ids=str)
+def test_states_of_another_size_are_neither_integrated_nor_compared(shape):
+    for call in (TREE.integrate, TREE.difference):
+        assert re.search(
+            r"has shape .* expected \(3,\) or \(3, N\)", words(lambda x, call=call: call(x, x), np.zeros(shape))
+        )
+
+
+def test_an_algorithm_says_that_it_takes_a_robot():
+    with pytest.raises(InputError, match=r"takes a robot .*, not 'arm.urdf': load it first"):
+        nd.rnea("arm.urdf", zeros(), zeros(), zeros())
 
 
 def test_ragged_lists_are_refused_in_words():
