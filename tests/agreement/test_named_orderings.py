@@ -4,27 +4,21 @@ On real robots, against solutions in extended precision.
 """
 
 import ast
-import json
 from functools import cache
 
 import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.estimation import plan as plans_module
 from nori_dyn.estimation.plan import Plan
-from nori_dyn.io.cache_files import CACHE_VARIABLE
 from nori_dyn.planning.orderings.problem import ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.orders import cache_folder
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program.kernel.umfpack import Umfpack
 from nori_dyn.program.python_source import python_source
 from nori_dyn.system.trace import trace
 from tests import covering
-from tests.compilers import needs_compiler
-from tests.oracles import refined_solution
 from tests.robots import load
 from tests.systems import random_states
 from tests.tolerances import SOLVED, assert_close
@@ -83,21 +77,17 @@ needs_umfpack = pytest.mark.skipif(not has_umfpack(), reason="the extra 'umfpack
 
 
 @pytest.fixture(scope="module", params=TASKS, ids="-".join)
-def own_plan(request, tmp_path_factory):
-    """A plan in UMFPACK's order, made with an empty cache, its system, and the cache."""
-    robot, sensors = request.param
-    system, cache = system_of(robot, sensors), tmp_path_factory.mktemp("own-cache")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv(CACHE_VARIABLE, str(cache))
-        return system, nd.plan(system, [OUTPUT[sensors]], "umfpack"), cache
+def own_plan(request):
+    """A plan in UMFPACK's order, and its system."""
+    return system_of(*request.param), planned(*request.param, "umfpack")
 
 
 @needs_umfpack
-def test_umfpacks_p_and_q_are_computed_offline_and_stand_in_file_and_cache(own_plan, tmp_path, monkeypatch):
+def test_umfpacks_p_and_q_are_computed_offline(own_plan):
+    """File and cache keep them, and programs go by them, as those of any order by name."""
     import scikits.umfpack as umfpack
 
-    system, plan, cache = own_plan
-    monkeypatch.setenv(CACHE_VARIABLE, str(cache))
+    system, plan = own_plan
     problem = ordering_problem(system, trace(system), seed=0)
     asked = []
     for state in range(3):
@@ -107,38 +97,6 @@ def test_umfpacks_p_and_q_are_computed_offline_and_stand_in_file_and_cache(own_p
     P, Q = plan.row_permutation.tolist(), plan.column_permutation.tolist()
     assert [P, Q] in asked
     assert sorted(P) == sorted(Q) == list(range(system.shape[0]))
-    plan.save(tmp_path / "plan")
-    (entry,) = cache_folder().iterdir()
-    for path in (tmp_path / "plan", entry):
-        content = json.loads(path.read_text())
-        (content,) = content.get("states", [content])
-        assert content["row_permutation"] == content["program_rows"] == P
-        assert content["column_permutation"] == content["program_columns"] == Q
-        assert content["ordering"] == "umfpack"
-    monkeypatch.setattr(plans_module, "make_plan", None)  # nothing is planned from here on
-    monkeypatch.setitem(ORDERINGS, "umfpack", None)
-    for found in (nd.Plan.load(tmp_path / "plan"), nd.plan(system, [OUTPUT[system.sensors.name]], "umfpack")):
-        assert [found.program_rows.tolist(), found.program_columns.tolist()] == [P, Q]
-        assert found.tried == plan.tried
-        assert found.refined.symbolic.shape == system.shape
-
-
-@needs_umfpack
-@needs_compiler
-def test_umfpacks_p_and_q_drive_the_tick(own_plan):
-    """Native code takes the pivots (P[k], Q[k]) one after the other; UMFPACK's kernel fixes Q and chooses rows."""
-    system, plan, _ = own_plan
-    guarded = [guard.column for guard in plan.solved.pivots]
-    assert [column for column in plan.column_permutation if column in guarded] == guarded
-    columns = output_columns(system, plan.outputs)
-    truth, Y = random_states(system.tree, 5, seed=4), np.random.default_rng(4).normal(size=(5, system.ny))
-    solvers = [plan.solver(backend) for backend in ("native", "umfpack")]
-    for q, qd, y in zip(truth.q, truth.qd, Y, strict=True):
-        expected = refined_solution(system, q, qd, y)[columns]
-        for solver in solvers:
-            solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = system.tree.normalised(q), qd, y
-            solver.tick().raise_for_status()
-            assert_close(getattr(solver.outputs, OUTPUT[system.sensors.name]), expected, SOLVED)
 
 
 @needs_umfpack
@@ -146,7 +104,7 @@ def test_umfpacks_kernel_keeps_q_and_chooses_rows(own_plan):
     """Columns and rows with one entry left come first, whoever's the order; in UMFPACK's own they do already."""
     import scikits.umfpack as umfpack
 
-    system, plan, _ = own_plan
+    system, plan = own_plan
     for made in (plan, nd.plan(system, [OUTPUT[system.sensors.name]], "recursive")):
         kernel, places = Umfpack(made), (made.row_permutation[:, None], made.column_permutation)
         for q in random_states(system.tree, 3, seed=5).q:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from nori_dyn.errors import SingularSystemError
 from nori_dyn.estimation.plan import plan
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.model.joints import Revolute
@@ -245,6 +246,16 @@ def test_a_singular_state_gives_nan_never_numbers_and_does_not_spoil_the_next(ou
         solution = one_of(run, Q[2], Qd[2], Y[2])
         assert solution.rcond < RCOND_LIMIT, angle
         assert np.isnan(solution.values).all(), angle
+        for array, value in zip((run.inputs.q, run.inputs.qd, run.inputs.y), (Q[2], Qd[2], Y[2]), strict=True):
+            array[:] = value
+        status = run.tick()
+        assert not status.ok
+        assert status.rcond < status.threshold == RCOND_LIMIT
+        assert all(np.isnan(values).all() for values in vars(run.outputs).values()), angle
+        with pytest.raises(SingularSystemError, match="its rcond is"):
+            status.raise_for_status()
+        run.inputs.q[1] = 0.5
+        assert run.tick().ok
         assert_close(one_of(run, Q[0], Qd[0], Y[0]).values, before, EXACT)
         batch = many_of(run, Q, Qd, Y)
         assert np.isnan(batch.values[2]).all(), angle

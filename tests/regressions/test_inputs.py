@@ -14,6 +14,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.estimation.plan import Plan
 from tests.systems import UNLOADED, sensor_set
 from tests.tolerances import SOLVED, assert_close
+from tests.unit.program.arrays import read_only, unaligned
 from tests.unit.solve.test_solver import TREE as TICKING
 from tests.unit.solve.test_solver import backend, every_backend
 from tests.unit.solve.test_solver import planned as ticking
@@ -194,16 +195,6 @@ def test_no_states_are_not_no_contact():
 # A ticker uses arrays where they lie: what does not lie as it expects is refused when it is made.
 
 
-def unaligned(size: int) -> np.ndarray:
-    return np.zeros(8 * size + 1, dtype=np.uint8)[1:].view(float)
-
-
-def read_only(size: int) -> np.ndarray:
-    array = np.zeros(size)
-    array.flags.writeable = False
-    return array
-
-
 WRONG = {
     "strided": (lambda n: np.zeros(2 * n)[::2], "steps of 16 bytes"),
     "backwards": (lambda n: np.zeros(n)[::-1], "steps of -8 bytes"),
@@ -213,7 +204,7 @@ WRONG = {
     "float32": (lambda n: np.zeros(n, dtype=np.float32), "of float32"),
     "integers": (lambda n: np.zeros(n, dtype=np.int64), "of int64"),
     "other bytes": (lambda n: np.zeros(n, dtype=">f8"), "of >f8"),
-    "unaligned": (unaligned, "not aligned"),
+    "unaligned": (lambda n: unaligned(np.zeros(n)), "not aligned"),
     "a list": (lambda n: [0.0] * n, "a list"),
     "masked": (lambda n: np.ma.zeros(n), "a MaskedArray"),
 }
@@ -241,7 +232,7 @@ def test_what_is_written_must_be_writeable_and_apart(name):
     state = TICKING.random_configuration(rng), rng.normal(size=TICKING.nv), rng.normal(size=solver.system.ny)
     n, m = sum(solver.system.input_sizes.values()), sum_of_outputs(solver)
     with pytest.raises(InputError, match=r"values has .*read-only; expected a writeable array"):
-        solver.ticker(np.zeros(n), read_only(m))
+        solver.ticker(np.zeros(n), read_only(np.zeros(m)))
     whole = np.zeros(n + m - 1)
     with pytest.raises(InputError, match="share memory"):
         solver.ticker(whole[:n], whole[n - 1 :])

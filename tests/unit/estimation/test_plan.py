@@ -10,6 +10,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.planning import identity, orders
+from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.orders import VERSION, cache_folder
 from tests.covering import covering
 from tests.robots import ROBOTS
@@ -292,9 +293,12 @@ def test_orders_of_an_earlier_version_that_lead_to_a_zero_pivot_are_planned_anew
         load(tmp_path, content)
 
 
-@pytest.mark.parametrize("ordering", ["markowitz", "superlu"])
-def test_a_plan_in_an_order_of_D_itself_is_what_is_saved_and_loaded(tmp_path, ordering):
-    one = nd.plan(system(nd.tools.random_tree(6, 1), "forward_dynamics"), ordering=ordering, cache=False)
+@pytest.mark.parametrize("ordering", ["markowitz", "superlu", *["umfpack"] * has_umfpack()])
+def test_a_plan_in_an_order_of_D_itself_is_what_is_saved_and_loaded_and_found_again(tmp_path, ordering, counted):
+    of = system(nd.tools.random_tree(6, 1), "forward_dynamics")
+    one, again = (nd.plan(of, ordering=ordering) for _ in range(2))
+    assert len(counted) == 1
+    assert again.content() == one.content()
     other = saved(tmp_path, one)
     assert (other.ordering, other.regrouped, other.tried) == (ordering, None, one.tried)
     for mine, theirs in ((one.program_rows, other.row_permutation), (one.program_columns, other.column_permutation)):

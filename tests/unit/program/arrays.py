@@ -7,7 +7,7 @@ class Own(np.ndarray):
     """Arrays of somebody else."""
 
 
-def _unaligned(x):
+def unaligned(x):
     room = np.zeros(x.nbytes + 4, dtype=np.uint8)[4:].view(float).reshape(x.shape)
     room[:] = x
     return room
@@ -41,7 +41,7 @@ CONVERTED = {
     "another class": lambda x: x.view(Own),
     "single precision": lambda x: x.astype(np.float32),
     "objects": lambda x: x.astype(object),
-    "not aligned": _unaligned,
+    "not aligned": unaligned,
     "odd steps": lambda x: _records(x)["x"],
 }
 MISFITS = CONVERTED | {

@@ -28,9 +28,6 @@ def truth(tree, seed=0):
     return q, qd, qdd, fx, newton_euler(tree, q, qd, qdd, fx).tau
 
 
-"""Trees whose programs are compiled, without `--all`; all run through NumPy."""
-
-
 @every_backend
 def test_a_tick_reads_and_writes_its_own_arrays(tree, backend):
     q, qd, qdd, _, _ = truth(tree)

@@ -11,7 +11,6 @@ from nori_dyn.estimation.plan import Plan, plan
 from nori_dyn.planning.orderings.umfpack import has_umfpack, umfpack_module
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.registry import BACKENDS
-from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
 from tests.contracts.test_backends import TwoReadings, singular_tree
@@ -134,22 +133,6 @@ def singular_state(angle: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     system = singular_plan().system
     rng = np.random.default_rng(5)
     return np.array([0.7, angle]), rng.normal(size=2), rng.normal(size=system.ny)
-
-
-@every_backend
-def test_a_tick_at_a_singular_state_says_so_and_writes_nan(name):
-    solver = singular_plan().solver(backend(name))
-    for array, value in zip((solver.inputs.q, solver.inputs.qd, solver.inputs.y), singular_state(0.0), strict=True):
-        array[:] = value
-    status = solver.tick()
-    assert not status.ok
-    assert status.rcond < status.threshold == RCOND_LIMIT
-    assert np.isnan(solver.outputs.qdd).all()
-    with pytest.raises(SingularSystemError, match="its rcond is"):
-        status.raise_for_status()
-    solver.inputs.q[1] = 0.5
-    assert solver.tick().ok
-    assert_close(solver.outputs.qdd, solver.solve(*singular_state(0.5)).qdd, SOLVED)
 
 
 @every_backend
