@@ -133,3 +133,13 @@ def _backward(R: Extended, b: Extended) -> Extended:
 def _forward(R: Extended, b: Extended) -> Extended:
     """The solution of R^T x = b for b (N, n, k)."""
     return _backward(np.swapaxes(R, 1, 2)[:, ::-1, ::-1], b[:, ::-1])[:, ::-1]
+
+
+def null_space(A: ArrayLike, tolerance: float) -> NDArray[np.float64]:
+    """What rows (m, n) leave open (n, dimension), each unknown in units of its own size, by singular values."""
+    A = np.array(A, dtype=float)
+    for _ in range(8):  # natural units
+        A /= np.sqrt(np.maximum(np.abs(A).max(axis=1, keepdims=True), 1e-300))
+        A /= np.sqrt(np.maximum(np.abs(A).max(axis=0), 1e-300))
+    _, values, V = la.svd(A)
+    return np.asarray(V[int(np.sum(values > tolerance * values[0])) :].T)

@@ -13,7 +13,7 @@ from nori_dyn.model.tree import Frame
 from nori_dyn.observe.conditioning import conditioning
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.system.builder import System
-from tests.least_squares import constrained_least_squares
+from tests.agreement.test_weighted import reference
 from tests.systems import ACCELERATIONS, FORWARD, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.tolerances import ROUNDING, SOLVED, assert_close
 from tests.trees import TREES
@@ -48,19 +48,6 @@ def chain(n: int = 4):
     return nd.autotree(n, skew=0.7)
 
 
-def covariance(system: System, q) -> np.ndarray:
-    """The covariance (n, n) of d, of all of D at once, in extended precision."""
-    D = system.D(q).toarray()
-    roots = np.zeros(len(D))
-    for row in system.rows:
-        if not row.is_exact:
-            roots[row.slice] = system.weights[list(row.weight_of_rows)]
-    exact = roots == 0
-    zero = np.zeros(len(D))
-    found = constrained_least_squares(D[exact], zero[exact], D[~exact], zero[~exact], roots[~exact])
-    return found.covariance.astype(float)
-
-
 @pytest.mark.parametrize(
     "system",
     [
@@ -76,8 +63,10 @@ def test_deviations_are_those_of_the_whole_of_D(system):
     found = conditioning(system, n=3, outputs=kinds)
     assert set(found.outputs) == set(system.variable_names)
     columns = [system.variable_names.index(name) for name in found.outputs]
+    still, y = np.zeros(system.tree.nv), np.zeros(system.ny)
     for q, sigma in zip(found.configurations, found.sigma, strict=True):
-        expected = np.sqrt(np.maximum(np.diagonal(covariance(system, q))[columns], 0.0))
+        covariance = reference(system, q, still, y, system.weights).covariance.astype(float)
+        expected = np.sqrt(np.maximum(np.diagonal(covariance)[columns], 0.0))
         known = expected < 1e-9
         assert (sigma[known] < 1e-9).all()
         assert_close(sigma[~known] / expected[~known], np.ones(np.sum(~known)), SOLVED)

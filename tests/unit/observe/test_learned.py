@@ -15,6 +15,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.learned import Learned
 from nori_dyn.typing import Floats
 from tests.closed_robots import four_bar
+from tests.least_squares import null_space
 from tests.robots import load
 from tests.systems import ACCELERATIONS, SPEED, TORQUES, sensor_set
 from tests.words import plain
@@ -112,11 +113,7 @@ def stacked(system: nd.System, Q: Sequence[Floats], dt: Floats | None = None) ->
                 if each.rate is not None:
                     law[j * n + place[each.rate] + k] = step
                 A = np.vstack([A, law])
-    for _ in range(6):
-        A /= np.sqrt(np.maximum(np.abs(A).max(axis=1, keepdims=True), 1e-300))
-        A /= np.sqrt(np.maximum(np.abs(A).max(axis=0), 1e-300))
-    _, values, V = la.svd(A)
-    open_ = V[int(np.sum(values > ZERO * values[0])) :].T
+    open_ = null_space(A, ZERO)
     columns = [k for each in system.memory for k in range(each.variable.slice.start, each.variable.slice.stop)]
     last = open_[[(len(Q) - 1) * n + k for k in columns]]
     rank = int(np.sum(la.svdvals(last) > 1e-7)) if last.size else 0

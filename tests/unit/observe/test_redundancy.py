@@ -13,6 +13,7 @@ from nori_dyn.observe.numeric import Reduction
 from nori_dyn.observe.redundancy import redundancy
 from nori_dyn.system.builder import System
 from tests.closed_robots import four_bar, parallel_cranks, random_mechanism
+from tests.least_squares import null_space
 from tests.systems import ACCELERATIONS, INVERSE, TORQUES, UNLOADED, sensor_set
 
 CHOICES = [
@@ -43,9 +44,7 @@ def random_system(seed: int) -> System:
 def undetermined(system: System, q, without=()) -> set[str]:
     """The torques that the null space of the other rows moves, by SVD."""
     rows = [k for row in system.rows if row.name not in without for k in range(row.slice.start, row.slice.stop)]
-    _, values, V = np.linalg.svd(system.D(q).toarray()[rows])
-    null_space = V[int(np.sum(values > 1e-9 * values[0])) :]
-    moved = np.abs(null_space).max(axis=0, initial=0) > 1e-7
+    moved = np.abs(null_space(system.D(q).toarray()[rows], 1e-9)).max(axis=1, initial=0) > 1e-7
     return {name for name, there in zip(system.variable_names, moved, strict=True) if there and name[:3] == "tau"}
 
 
