@@ -11,7 +11,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, FiniteFloat, NonNegativeInt, model_validator
+from pydantic import BeforeValidator, Field, FiniteFloat, NonNegativeInt, model_validator
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.config import components_of
@@ -26,8 +26,11 @@ from nori_dyn.planning.orders import OLDER, Data, OrderData, order_data, sealed,
 from nori_dyn.planning.planner import EliminationPlan
 
 FORMAT = "nori_dyn plan"
-Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
-Matrix = Annotated[list[Vector], Field(min_length=3, max_length=3)]
+OfArray = BeforeValidator(lambda x: x.tolist() if isinstance(x, np.ndarray) else x)
+"""Numbers of an array are those of its list."""
+
+Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3), OfArray]
+Matrix = Annotated[list[Vector], Field(min_length=3, max_length=3), OfArray]
 SpatialVector = Annotated[list[FiniteFloat], Field(min_length=6, max_length=6)]
 SpatialMatrix = Annotated[list[SpatialVector], Field(min_length=6, max_length=6)]
 
@@ -62,7 +65,7 @@ class TreeData(Data):
     parents: list[int]
     joints: list[JointModelData]
     X_tree: list[TransformData]
-    I: list[SpatialMatrix]
+    I: Annotated[list[SpatialMatrix], OfArray]
     frames: dict[str, FrameData]
     gravity: Vector
     notes: list[str]
@@ -187,20 +190,10 @@ def tree_of(data: TreeData) -> KinematicTree:
 
 def tree_data(tree: KinematicTree) -> dict[str, Any]:
     """Data of a kinematic tree, as `tree_of` takes them."""
-    data = TreeData(
-        name=tree.name,
-        names=list(tree.names),
-        joint_names=list(tree.joint_names),
-        parents=list(tree.parents),
-        joints=[JointModelData(kind=joint.kind, parameters=_parameters(joint)) for joint in tree.joints],
-        X_tree=[_transform_data(X) for X in tree.X_tree],
-        I=tree.I.tolist(),
-        frames={name: FrameData(link=f.link, X=_transform_data(f.X)) for name, f in tree.frames.items()},
-        gravity=list(tree.gravity),
-        notes=list(tree.notes),
-        components=[component.to_dict() for component in tree.components],
-    )
-    return data.model_dump(exclude_defaults=True)
+    own = {name: getattr(tree, name) for name in TreeData.model_fields}
+    own["joints"] = [JointModelData(kind=joint.kind, parameters=_parameters(joint)) for joint in tree.joints]
+    own["components"] = [component.to_dict() for component in tree.components]
+    return TreeData.model_validate(own, from_attributes=True).model_dump(exclude_defaults=True)
 
 
 def _parameters(joint: Joint) -> dict[str, Any]:
@@ -224,10 +217,6 @@ def _joint(data: JointModelData) -> Joint:
         return JOINTS[data.kind](**parameters)
     except (TypeError, ValueError, NoriError) as error:
         raise PlanError(f"it has a {data.kind} joint with wrong parameters: {error}") from None
-
-
-def _transform_data(X: Transform) -> TransformData:
-    return TransformData(E=np.asarray(X.E).tolist(), r=np.asarray(X.r).tolist())
 
 
 def _transform(data: TransformData) -> Transform:
