@@ -115,7 +115,7 @@ def delays(tick: TickPrograms, q: Floats, dt: float) -> Delays:
     T[:n_v, :n_s], T[:n_v, n_s + n_v :] = dt * motion.X_s, dt * motion.X_f[:, changes[n_v:]]
     by_s, walk = T[:, :n_s] @ S, motion.Q[changes]
     H = R[n_s:, n_s:].T @ R[n_s:, n_s:]
-    left = np.linalg.inv(np.eye(k) + steady_state(T @ B, by_s @ by_s.T + np.diag(walk), H).P @ H)
+    left = np.linalg.inv(np.eye(k) + steady_state(T @ B, by_s @ by_s.T + np.diag(walk), H)[0] @ H)
     missing, is_never = _sums(B @ left, T @ B @ left)
     seconds = np.full(n_v + n_f, np.inf)
     # A step is forgotten, not followed, where what is missing goes away no faster than what decays itself.

@@ -6,8 +6,6 @@ Source: B. D. O. Anderson, Second-order convergent algorithms for the steady-sta
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from nori_dyn.typing import Floats
@@ -19,20 +17,8 @@ MOST_DOUBLINGS = 24
 """After twice as many ticks so many times the filter is taken as it is."""
 
 
-class SteadyState(NamedTuple):
-    """What is known once a filter has settled.
-
-    Attributes:
-        P: the covariance before the readings of a tick (..., k, k).
-        Y: the information of the readings of a tick and of all later ones (..., k, k).
-    """
-
-    P: Floats
-    Y: Floats
-
-
-def steady_state(F: Floats, Q: Floats, H: Floats) -> SteadyState:
-    """Steady-state covariance of a filter, by doubling the number of ticks, from what is known exactly.
+def steady_state(F: Floats, Q: Floats, H: Floats) -> tuple[Floats, Floats]:
+    """What is known once a filter has settled, by doubling the number of ticks, from what is known exactly.
 
         P = F P (1 + H P)^-1 F' + Q,    Y = F' Y (1 + Q Y)^-1 F + H
 
@@ -40,6 +26,10 @@ def steady_state(F: Floats, Q: Floats, H: Floats) -> SteadyState:
         F: what takes the memory on by one tick (..., k, k).
         Q: the covariance of its noise (..., k, k).
         H: the information of the readings of a tick (..., k, k).
+
+    Returns:
+        P, the covariance before the readings of a tick (..., k, k), and Y, the information of the readings of a tick
+        and of all later ones (..., k, k).
     """
     one, A, Y, P = np.eye(F.shape[-1]), F.swapaxes(-1, -2), H, Q
     for _ in range(MOST_DOUBLINGS):
@@ -49,4 +39,4 @@ def steady_state(F: Floats, Q: Floats, H: Floats) -> SteadyState:
         size = np.sqrt(np.diagonal(P, axis1=-2, axis2=-1))
         if (np.abs(more) <= SETTLED * size[..., :, None] * size[..., None, :]).all():
             break
-    return SteadyState(P, Y)
+    return P, Y
