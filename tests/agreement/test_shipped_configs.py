@@ -148,8 +148,8 @@ def test_torques_tell_what_touches_the_tool():
     assert_close(estimate.tau, np.array(Y)[:, 7:], ILL_SOLVED)
 
 
-# What rank sets with rows to spare lose where both soles are on flat ground.
-LOST = {"load_cells_five": 1, "four_cells_a_foot": 1, "three_axes_a_foot": 0}
+# What rank sets of load cells lose where both soles are on flat ground.
+LOST = {"load_cells_five": 1, "four_cells_a_foot": 1, "three_axes_a_foot": 0, "load_cells_square": 1}
 
 
 def rank(system: System, q: Floats) -> int:
@@ -161,34 +161,20 @@ def rank(system: System, q: Floats) -> int:
 
 @pytest.mark.parametrize("name", ["talos_reduced", long("iCubGenova04")])
 @pytest.mark.parametrize("config", LOST)
-def test_rank_of_load_cells_with_rows_to_spare(config, name):
+def test_load_cells_suffice_but_on_flat_ground(config, name):
     tree = load(name, "floating")
     system = System(tree, nd.sensors(config))
     lost, n = LOST[config], system.shape[1]
-    assert all(not row.is_exact for row in system.measurements)
+    assert {row.is_exact for row in system.measurements} == {config == "load_cells_square"}
     assert rank(system, tree.random_configuration(6)) == n
     flat = tree.neutral_configuration()
     frames, X_0 = [tree.frame(sole) for sole in HUMANOIDS[name]], positions(tree, flat).X_0
     left, right = ((frame.X @ X_0[frame.link]).E[2] for frame in frames)
     assert np.abs(np.cross(left, right)).max() < 1e-9
-    assert rank(system, flat) == n - lost
+    assert n - rank(system, flat) in ((1, 2) if config == "load_cells_square" else (lost,))  # upright, it may lose more
     report = nd.observability(system, where={"flat": HUMANOIDS[name]}, n=2)
     assert report.is_observable
     assert [condition.lost for condition in report.conditions] == [lost]
-
-
-@pytest.mark.parametrize("name", ["talos_reduced", long("iCubGenova04")])
-def test_load_cells_with_as_many_rows_as_unknowns_suffice_but_on_flat_ground(name):
-    tree = load(name, "floating")
-    system = System(tree, nd.sensors("load_cells_square"))
-    n = system.shape[1]
-    assert system.shape == (n, n)
-    assert all(row.is_exact for row in system.measurements)
-    assert system.ny == tree.nv - 4 + 10
-    assert rank(system, tree.random_configuration(6)) == n
-    report = nd.observability(system, where={"flat": HUMANOIDS[name]}, n=2)
-    assert report.is_observable
-    assert [condition.lost for condition in report.conditions] == [1]
 
 
 def test_four_cells_see_three_numbers_of_the_wrench():

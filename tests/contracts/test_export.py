@@ -149,21 +149,17 @@ def test_without_vectors_it_is_the_same(compiled, tmp_path):
 @every_plan
 def test_every_place_has_a_name(name, compiled):
     made, system = compiled(name).export, planned(name).system
+    named = {"Y": system.measurement_names, "WEIGHT": system.weight_names}
     places = {"Q": system.tree.q_slices, **dict.fromkeys(("QD", "TAU", "QDD"), system.tree.v_slices)}
     groups = {"Q": system.tree.nq, "QD": system.tree.nv, "Y": system.ny, "WEIGHT": system.n_weights}
     groups |= {kind.upper(): system.tree.nv for kind in ("tau", "qdd") if kind in made.outputs}
     for group, n in groups.items():
         prefix = f"{made.name.upper()}_{group}_"
         assert [value for place, value in made.indices.items() if place.startswith(prefix)] == list(range(n))
+        found = [made.indices[prefix + re.sub(r"\W", "_", reading)] for reading in named.get(group, ())]
+        assert found == list(range(len(found)))
         for joint, at in zip(system.tree.joint_names, places.get(group, ()), strict=False):
             assert at.stop - at.start != 1 or made.indices[prefix + joint] == at.start
-
-
-def test_readings_and_weights_have_names(compiled):
-    made, system = compiled("soft").export, planned("soft").system
-    for group, names in (("Y", system.measurement_names), ("WEIGHT", system.weight_names)):
-        found = [made.indices[f"{made.name.upper()}_{group}_{name.replace(':', '_')}"] for name in names]
-        assert found == list(range(len(names)))
 
 
 @pytest.mark.parametrize("name", ["soft", "frames"])
