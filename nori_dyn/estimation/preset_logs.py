@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
@@ -99,7 +99,9 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
     given = log if isinstance(log, Log) else read_log(log)
     wanted = preset.estimand(what)
     if given.mapping is not None and given.mapping.columns:
-        tied = TiedLog(log=given, reasons=("as its mapping says",))
+        with open_log(given.path) as source:
+            preset, bare = _without_torques(preset, what, source, given.mapping)
+        tied = TiedLog(log=given, reasons=("as its mapping says", *bare))
     else:
         with open_log(given.path) as source:
             known = vendor_log(preset.data, source, preset.record(what))
@@ -179,9 +181,9 @@ def _drafted(preset: Preset, log: Log, source: LogSource, what: str | Iterable[s
         return draft(source, preset.record(what), preset.data.order, preset.data.called)
 
     asked, made = preset.runs(what)[0], made_for(preset)
-    still, is_bare = made.still, preset.is_bare and not (preset.walks or made.holds("tau"))
-    if still or is_bare:
-        preset = preset.fitted(still, not is_bare)
+    still = made.still
+    preset, bare = _without_torques(preset, what, source, LogMapping.from_dict(made.data()), still)
+    if still or bare:
         if not {*asked} <= {*preset.data.estimates}:
             raise MappingError(
                 f"{log.path}: {', '.join(asked)} is estimated by the torques of six joints or more that carry a "
@@ -207,8 +209,26 @@ def _drafted(preset: Preset, log: Log, source: LogSource, what: str | Iterable[s
                 f"--what {wanted}, in Python what='{wanted}', by {by}."
             )
     tied = _by_draft(log, made, preset.data.doubts, still)
-    bare = ("no torques of joints: those that the motion asks for",) if is_bare else ()
     return preset, replace(tied, reasons=tied.reasons + bare)
+
+
+def _without_torques(
+    preset: Preset,
+    what: str | Iterable[str] | None,
+    source: LogSource,
+    mapping: LogMapping,
+    still: Collection[str] = (),
+) -> tuple[Preset, tuple[str, ...]]:
+    """A preset without the torques that a log does not hold, and what is said of that; some joints stand still."""
+    unread, joints = list[str](), preset.tree.joint_names
+    if preset.is_bare and not preset.walks:
+        record = preset.record(what)
+        lacking = {*bind(source.columns, mapping, record).lacking}
+        silent = {name for name, numbers in record.groups.items() if lacking & {*numbers}}
+        unread = [joint for joint in joints if f"tau:{joint}" in silent and joint not in still]
+    whose = "joints" if len(unread) + len(still) == len(joints) else listed(unread, MOST_NAMES)
+    said = (f"no torques of {whose}: those that the motion asks for",) if unread else ()
+    return preset.fitted(still, unread) if still or unread else preset, said
 
 
 def _lacks(made: Draft, numbers: str | tuple[str, ...]) -> bool:

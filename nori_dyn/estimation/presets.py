@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -185,18 +185,18 @@ class Preset(Shown):
         own = self.of(what)
         return surfaces(own.source, own.tree) if self.sensors(what).has_touches else None
 
-    def fitted(self, still: Iterable[str], has_torques: bool = True, **more: Any) -> Preset:
-        """The preset for a log that says nothing of some joints, which are locked at zero, or of any torque.
+    def fitted(self, still: Iterable[str], unread: Collection[str] = (), **more: Any) -> Preset:
+        """The preset for a log that says nothing of some joints, which are locked at zero, or of their torques.
 
         Args:
             still: these joints.
-            has_torques: whether the log has torques.
+            unread: joints of whose torques alone it says nothing.
             more: what else of its data is otherwise.
         """
         locked = {**dict.fromkeys(still, 0.0), **self.data.locked}
         fitted = self
         if self.is_bare:
-            fitted = _of_model(self.data.robot[0], locked, self.data.gravity, has_torques, self.components)
+            fitted = _of_model(self.data.robot[0], locked, self.data.gravity, unread, self.components)
         return replace(fitted, data=fitted.data.model_copy(update={"locked": locked, **more}))
 
     @property
@@ -397,7 +397,7 @@ def _of_model(
     model: str,
     locked: Mapping[str, float] = MappingProxyType({}),
     gravity: Sequence[float] | None = None,
-    has_torques: bool = True,
+    unread: Collection[str] = (),
     components: bool | str | None = None,
 ) -> Preset:
     """The preset of a robot of which the model is all that is known.
@@ -412,18 +412,14 @@ def _of_model(
         with suppress(ModelError):  # of bases that other joints carry
             legs = legs_of(tree if floats else load_robot(model, base="floating", locked=locked, inertias="nearest"))
     tips = [name for i, name in enumerate(tree.names) if i not in tree.parents]
-    motion = Estimand(about="torques that the motion asks for", sensors="inverse_dynamics", outputs=["tau"])
-    left = Estimand(
-        about=f"{motion.about}, and what is left of those that are read",
-        sensors="joint_torques",
-        outputs=["tau", "offset"],
-    )
-    if tree.closing_parts:
-        motion = motion.model_copy(update={"sensors": _tied({"value": 0, "sigma": 1e3})})
-        left = left.model_copy(update={"sensors": _tied({"sigma": 1.0, "offset": {"sigma": 1e3}})})
+    read = [joint for joint in tree.joint_names if joint not in unread]
+    about, left = "torques that the motion asks for", ", and what is left of those that are read"
+    arm = Estimand(about=about, sensors=_of_motion(tree, read), outputs=["tau"])
+    if read:
+        arm = arm.model_copy(update={"about": about + left, "outputs": ["tau", "offset"]})
     touch = Estimand(about="wrench on the tool", sensors="touch", outputs=[f"fx:{tips[0]}"])
-    has_tool = has_torques and len(tips) == 1 and tree.nv >= 6
-    of_arm = {"torques": left if has_torques else motion} | ({"contacts": touch} if has_tool else {})
+    has_tool = not unread and len(tips) == 1 and tree.nv >= 6
+    of_arm = {"torques": arm} | ({"contacts": touch} if has_tool else {})
     asked = BASE if len(tips) > 1 else ""
     data = PresetData(
         name=Path(model).stem,
@@ -439,16 +435,20 @@ def _of_model(
     return Preset(data, Path(model), model, components)
 
 
-def _tied(torques: Mapping[str, Any]) -> dict[str, Any]:
-    """Sensors of joints that loops and couplings tie together.
+def _of_motion(tree: KinematicTree, read: Collection[str]) -> str | dict[str, Any]:
+    """Sensors of an arm that moves, and of the torques of those of its joints that are read.
 
-    Readings of their accelerations need not agree. Of torques, which the motion tells in sums only, the estimate is the
-    nearest to those that are read, or the least.
+    Where loops and couplings tie joints together, readings of their accelerations need not agree. Of torques there,
+    which the motion tells in sums only, the estimate is the nearest to those that are read, and to zero.
     """
-    rows = {"joint_acceleration": {"sigma": 1.0}, "joint_torque": torques}
-    measurements = [{"type": kind, "joints": "all", **row} for kind, row in rows.items()]
-    measurements.append({"type": "external_wrench", "links": "all", "value": 0})
-    return {"name": "tied_joints", "measurements": measurements}
+    unread = [joint for joint in tree.joint_names if joint not in read]
+    if not tree.closing_parts and not (read and unread):
+        return "joint_torques" if read else "inverse_dynamics"
+    tied, torque = {"sigma": 1.0} if tree.closing_parts else {}, {"type": "joint_torque", "sigma": 1.0}
+    rows = [{"type": "joint_acceleration", "joints": "all", **tied}]
+    rows += [{**torque, "joints": [*read], "offset": {"sigma": 1e3}}] if read else []
+    rows += [{**torque, "joints": unread, "value": 0, "sigma": 1e3}] if tied and unread else []
+    return {"name": "joint_torques", "measurements": [*rows, {"type": "external_wrench", "links": "all", "value": 0}]}
 
 
 def known_presets() -> Mapping[str, Preset]:

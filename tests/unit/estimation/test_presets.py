@@ -156,30 +156,32 @@ def test_a_robot_on_a_wall_is_told_by_its_torques_and_estimated_with_its_gravity
 GRIPPER = """<mujoco><worldbody><body><joint name="wrist" axis="0 1 0"/><geom size=".1"/>
   <body pos=".3 0 0"><joint name="left" type="slide" axis="0 1 0"/><geom size=".1" mass="1"/></body>
   <body pos=".3 0 0"><joint name="right" type="slide" axis="0 -1 .5"/><geom size=".1" mass="2"/></body>
-</body></worldbody>
-<equality><joint joint1="left" joint2="right"/></equality></mujoco>"""
+</body></worldbody><equality><joint joint1="left" joint2="right" active="true"/></equality></mujoco>"""
 
 
-@pytest.mark.parametrize("read", [("q", "qd", "qdd", "tau"), ("q", "qd", "tau"), ("q", "qd")])
-def test_joints_that_are_tied_together_need_no_preset(tmp_path, read):
-    """The motor of the left finger moves both: by MuJoCo."""
-    (tmp_path / "gripper.xml").write_text(GRIPPER)
-    model, t = mujoco.MjModel.from_xml_string(GRIPPER), np.arange(0, 2, 1 / RATE)
-    data, size, phase = mujoco.MjData(model), np.array([1, 0.1, 0.1]), t[:, None] * [3, 2, 2]
-    q, qd, qdd = size * np.sin(phase), size * [3, 2, 2] * np.cos(phase), -size * [9, 4, 4] * np.sin(phase)
+@pytest.mark.parametrize("is_tied", [True, False])
+@pytest.mark.parametrize("read", [("wrist", "left", "right"), ("wrist", "left"), ()], ids=len)
+def test_joints_that_are_tied_together_or_whose_torques_are_not_read_need_no_preset(tmp_path, is_tied, read):
+    """By MuJoCo: where the fingers are tied the motor of the left one moves both."""
+    content, joints = GRIPPER.replace("true", str(is_tied).lower()), ("wrist", "left", "right")
+    (tmp_path / "gripper.xml").write_text(content)
+    model, t, rates = mujoco.MjModel.from_xml_string(content), np.arange(0, 2, 1 / RATE), np.array([3, 2, 2])
+    data, size, phase = mujoco.MjData(model), np.array([1, 0.1, 0.1]), t[:, None] * rates
+    q, qd, qdd = size * np.sin(phase), size * rates * np.cos(phase), -size * rates**2 * np.sin(phase)
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     tau = np.zeros_like(q)
     for k in range(len(t)):
         data.qpos[:], data.qvel[:], data.qacc[:] = q[k], qd[k], qdd[k]
         mujoco.mj_inverse(model, data)
-        tau[k] = data.qfrc_inverse @ [[1, 0, 0], [0, 1, 0], [0, 1, 0]]
-    log = {"q": q, "qd": qd, "qdd": qdd, "tau": tau}
-    joints = "wrist", "left", "right"
-    columns = {f"{kind}:{joint}": log[kind][:, k] for kind in read for k, joint in enumerate(joints)}
-    path = written(tmp_path / "log.csv", {"time": t, **columns})
-    found = nd.estimate(path, nd.preset(tmp_path / "gripper.xml"), accept=True, backend="numpy")["tau"][20:-20]
-    to_compare = np.eye(3) if "tau" in read else np.array([[1, 0], [0, 1], [0, 1]])
-    np.testing.assert_allclose(found @ to_compare, tau[20:-20] @ to_compare, atol=2e-3)
+        tau[k] = data.qfrc_inverse @ ([[1, 0, 0], [0, 1, 0], [0, 1, 0]] if is_tied else np.eye(3))
+    log = {"q": (q, joints), "qd": (qd, joints), "tau": (tau, read)}
+    columns = {f"{kind}:{joint}": x[:, joints.index(joint)] for kind, (x, own) in log.items() for joint in own}
+    path, robot = written(tmp_path / "log.csv", {"time": t, **columns}), nd.preset(tmp_path / "gripper.xml")
+    mapping = {"columns": [{"of": name, "from": name} for name in columns]}
+    to_compare = np.array([[1, 0], [0, 1], [0, 1]]) if is_tied and not read else np.eye(3)  # the motion tells sums
+    for given in (path, nd.read_log(path, mapping)):
+        found = nd.estimate(given, robot, accept=True, backend="numpy")["tau"]
+        np.testing.assert_allclose((found @ to_compare)[20:-20], (tau @ to_compare)[20:-20], atol=2e-3)
 
 
 @pytest.mark.filterwarnings("ignore:robot 'panda'. its mimic joints")
