@@ -277,8 +277,8 @@ def identify(
 
     Args:
         ctx: The call.
-        robot: A robot, as in `estimate`: one that has a preset, by which logs of its vendor are read; or a URDF or MJCF
-            file, or the name of a model.
+        robot: A robot, as in `estimate`: one that has a preset, by which its logs are read, and before which go --base,
+            --lock, --keep, --components and --gravity; or a URDF or MJCF file, or the name of a model.
         logs: Logs, of any format as in `estimate`; of several robots of one type as ROBOT=LOG: they share inertias, and
             have their own friction, offsets and gains, and files FOUND.ROBOT.urdf and so on.
         sensors: A shipped set of sensors, or a YAML file. Joint torques, when left out: `identification`, or

@@ -175,8 +175,9 @@ def _without_base(
 
 OTHERWISE = (
     "A mapping says which they are (nori-dyn info LOG --robot ROBOT --base floating drafts one): for a pose an "
-    "orientation will do; what nothing reads of a velocity may be `value: 0`. Or the base is estimated, of gyroscope, "
-    "accelerometer, encoders and torques: `nori-dyn identify` does so by itself, nd.identify by "
+    "orientation will do; what nothing reads of a velocity may be `value: 0`, where its acceleration is not needed. "
+    "Or the base is estimated, of gyroscope, accelerometer, encoders and torques: `nori-dyn identify` does so by "
+    "itself, nd.identify by "
     "contacts=nd.estimate(log, robot).history, all else by sensors with `memory: {base: {of: base}}`."
 )
 """What to do where a log holds nothing of a floating base."""

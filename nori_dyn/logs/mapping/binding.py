@@ -389,8 +389,17 @@ class Binding:
     @property
     def derivable(self) -> tuple[str, ...]:
         """The readings that nothing gives and that differentiating velocities does: joint accelerations."""
-        freedoms = self.record.freedoms
-        return tuple(name for name in self.lacking if name in freedoms and freedoms[name].kind == "qdd")
+        freedoms, unknown = self.record.freedoms, self._unknown_velocities
+        known = (name for name in self.lacking if name in freedoms and unknown.isdisjoint(freedoms[name].places))
+        return tuple(name for name in known if freedoms[name].kind == "qdd")
+
+    @cached_property
+    def _unknown_velocities(self) -> frozenset[int]:
+        """The freedoms of bases that move whose velocity a constant stands for: a gyroscope tells the others."""
+        tree, is_constant = self.record.tree, np.isfinite(self.constants[self.record.qd])
+        floating = [own for joint, own in zip(tree.joints, tree.v_slices, strict=True) if joint.nq == 7]
+        moving = [own for own in floating if not is_constant[own].all()]
+        return frozenset(k for own in moving for k in range(own.start, own.stop) if is_constant[k])
 
     @property
     def deflections(self) -> tuple[str, ...]:
@@ -429,6 +438,11 @@ class Binding:
         freedoms, shown = self.record.freedoms, quoted(names)
         is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
         hint = " Joint accelerations can be made from the velocities: --differentiate auto." if is_derivative else ""
+        if any(name in freedoms and not self._unknown_velocities.isdisjoint(freedoms[name].places) for name in names):
+            hint = (
+                " A velocity that is given by `value` does not tell how a base accelerates. Without entries for the "
+                "base, `nori-dyn identify` estimates it of gyroscope, accelerometer, encoders and torques."
+            )
         if all(name.startswith("fx:") for name in names):
             hint = " Wrenches that nobody measures are unknown: leave their entry out of --sensors."
         mapped = f" The mapping has entries for {', '.join(self.ignored[:6])}." if self.ignored else ""

@@ -11,10 +11,11 @@ from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.cli.info import USUAL
-from nori_dyn.errors import MappingError
+from nori_dyn.errors import InputError, MappingError
 from nori_dyn.logs.drafts.draft import draft
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.mapping.record import SampleRecord, column_named
+from nori_dyn.logs.motion.differentiation import SavitzkyGolay
 from nori_dyn.logs.reading import LogCounts
 from nori_dyn.model.joints import Revolute
 from nori_dyn.report.mapping_text import mapping_text
@@ -108,8 +109,8 @@ def test_the_pose_and_velocity_of_a_free_base(tmp_path):
 def test_a_gyroscope_that_sits_askew_says_how_a_free_base_turns(tmp_path):
     system = nd.System(BODY, "inverse_dynamics")
     name, rng, rpy = BODY.joint_names[0], np.random.default_rng(4), [0.3, -0.7, 1.1]
-    felt = rng.normal(size=(5, 3))
-    np.savez(tmp_path / "log.npz", gyro=np.degrees(felt), a=np.zeros((5, 6)))
+    felt = rng.normal(size=(9, 3))
+    np.savez(tmp_path / "log.npz", t=0.01 * np.arange(9), gyro=np.degrees(felt), a=np.zeros((9, 6)))
     gyroscope = {"of": f"qd:{name}", "from": "gyro[{k}]", "components": ["wx", "wy", "wz"], "unit": "deg/s"}
     columns = [
         gyroscope | {"frame": {"rpy": rpy}},
@@ -120,6 +121,8 @@ def test_a_gyroscope_that_sits_askew_says_how_a_free_base_turns(tmp_path):
     log = samples_in(tmp_path / "log.npz", system, mapping={"columns": columns})
     np.testing.assert_allclose(log.qd[:, :3], Rotation.from_euler("xyz", rpy).apply(felt), atol=1e-12)
     np.testing.assert_array_equal(log.qd[:, 3:], 0.5)
+    with pytest.raises(InputError, match=r"3 of 6 .*\.ax'.* given by `value` does not tell how a base accelerates"):
+        samples_in(tmp_path / "log.npz", system, SavitzkyGolay(5), mapping={"columns": columns[:-1]})
     columns[0] = gyroscope | {"frame": {"rpy": rpy, "xyz": [0, 0, 1]}}
     with pytest.raises(MappingError, match="`xyz` of a frame applies to forces and couples"):
         samples_in(tmp_path / "log.npz", system, mapping={"columns": columns})
