@@ -55,7 +55,7 @@ from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiate, differentiator
 from nori_dyn.logs.reading import SampleReader
 from nori_dyn.measurements.base import Measurement
-from nori_dyn.measurements.contacts import CONTACT
+from nori_dyn.measurements.contacts import CONTACT, Contact
 from nori_dyn.measurements.external_wrench import ExternalWrench
 from nori_dyn.measurements.joint_torque import JointTorque
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -452,11 +452,11 @@ def in_contact(
 def usual_sensors(tree: KinematicTree) -> SensorSet:
     """What is read of a log where only a robot is given: the shipped set, with the feet of a floating base as contacts.
 
-    Readings of a foot and its contact stand for each other: a log holds the one or the other.
+    Readings of a foot and its contact stand for each other: a log holds the one or the other, and these have no rows.
     """
     floats = any(isinstance(joint, Free) for joint in tree.joints)
     usual, legs = load_sensors(SENSORS[floats]), legs_of(tree) if floats else None
-    return usual if legs is None else _with_feet(usual, legs, legs.feet)
+    return usual if legs is None else replace(usual, contacts=tuple(Contact(foot, (), ()) for foot in legs.feet))
 
 
 def _with_feet(sensors: SensorSet, legs: Legs, feet: Sequence[str]) -> SensorSet:

@@ -78,6 +78,8 @@ def test_what_logs_lack_of_a_robot_with_feet_is_unknown_on_these_and_nothing_els
         assert any(said in each for each in chosen["remarks"]), name
         unread = [row for system in chosen["systems"].values() for row in system.measurement_names if row[:3] == "fx:"]
         assert len(unread) == (6 if name == "read" else 0), name
+    unnamed = in_contact(tree.replace(frames={}), None, None, [nd.read_log(path)])  # whose feet are links
+    assert any("'r_foot': what the ground" in each for each in unnamed["remarks"])
     np.savez(path, t=0.08 * np.arange(of.n), q=q, qd=qd)
     with pytest.raises(nd.errors.InputError, match="lacks 10 of"):
         nd.identify(path, tree, ["m:base"])
