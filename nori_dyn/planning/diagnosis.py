@@ -135,7 +135,7 @@ def singular_at(
     what = f"{_name(system)}: the system is singular at {where} (its rcond is {rcond:.2g})."
     weights = system.weights if weights is None else weights
     kept = q.copy(), weights.copy()  # by the time that the words are asked for, a control loop has gone on
-    return SingularSystemError(what, explain=partial(_state_at_fault, system, *kept))
+    return SingularSystemError(what, explain=partial(_state_at_fault, system, *kept, rcond == 0))
 
 
 def _sensors_at_fault(system: System, rank: int, seed: int) -> tuple[str, tuple[str, ...]]:
@@ -158,8 +158,15 @@ def _sensors_at_fault(system: System, rank: int, seed: int) -> tuple[str, tuple[
     return f"{found.describe()} {advice}", found.moved
 
 
-def _state_at_fault(system: System, q: Floats, weights: Floats) -> tuple[str, tuple[str, ...]]:
-    """The reason for a planned system that is singular at a state, and its undetermined variables."""
+def _state_at_fault(system: System, q: Floats, weights: Floats, is_lost: bool) -> tuple[str, tuple[str, ...]]:
+    """The reason for a planned system that is singular at a state, and its undetermined variables.
+
+    Args:
+        system: the system.
+        q: the configuration.
+        weights: the weights.
+        is_lost: whether nothing is known of its condition: a pivot was zero, or a number not finite.
+    """
     if system.shape[1] > MAX_DENSE:
         return _advise_on_pose(system, ()), ()
     found = _null_space(system, q, weights)
@@ -168,6 +175,8 @@ def _state_at_fault(system: System, q: Floats, weights: Floats) -> tuple[str, tu
     advice = _advise_on_massless(system, found.variables) if is_singular else ""
     if not is_singular and spread > MAX_SPREAD:
         advice = f"The weights span a ratio of {spread:.0e}: bring them closer together."
+    elif not is_singular and is_lost:
+        return f"Its rank is {found.rank}, which is full: the inputs are so large that the arithmetic overflows.", ()
     advice = (
         advice or _advise_on_left_out(system, q, weights, found.vectors) or _advise_on_pose(system, found.variables)
     )

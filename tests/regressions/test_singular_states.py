@@ -172,6 +172,14 @@ def test_a_pose_is_at_fault_and_no_sensor_is_to_be_replaced():
     assert "base='floating'" not in message
 
 
+@every_backend
+def test_numbers_that_overflow_are_at_fault_and_no_pose(name):
+    solver = nd.plan(nd.System(nd.autotree(3), "forward_dynamics"), outputs=["qdd"]).solver(backend(name))
+    with pytest.raises(SingularSystemError, match="so large that the arithmetic overflows") as raised:
+        solver.solve(BENT, np.full(3, 1e160), np.zeros(solver.system.ny))
+    assert not raised.value.undetermined
+
+
 def test_sensors_that_are_left_out_are_at_fault_by_name():
     solver = tip().solver("numpy")
     state = [x[0] for x in states(BENT)]

@@ -35,8 +35,8 @@ def swinging(seconds=4.0):
     """Time, q, qd and torques of a Panda that swings all its joints, with little noise."""
     arm, t = nd.preset("panda").tree, np.arange(0, seconds, 1 / RATE)
     phase = np.outer(t, 1 + 0.2 * np.arange(7)) + np.arange(7)
-    q, qd, qdd = np.array([0, -0.4, 0, -2, 0, 1.8, 0.8]) + 0.4 * np.sin(phase), 0.0 * phase, 0.0 * phase
     rates = 1 + 0.2 * np.arange(7)
+    q = np.array([0, -0.4, 0, -2, 0, 1.8, 0.8]) + 0.4 * np.sin(phase)
     qd, qdd = 0.4 * rates * np.cos(phase), -0.4 * rates**2 * np.sin(phase)
     tau = nd.rnea(arm, q.T, qd.T, qdd.T).T + np.random.default_rng(0).normal(0, 0.05, q.shape)
     return t, q, qd, tau
