@@ -186,8 +186,8 @@ def _drafted(preset: Preset, log: Log, source: LogSource, what: str | Iterable[s
     if still or bare:
         if not {*asked} <= {*preset.data.estimates}:
             raise MappingError(
-                f"{log.path}: {', '.join(asked)} is estimated by the torques of six joints or more that carry a "
-                f"single tool, which it does not hold. Without them: --what {next(iter(preset.data.estimates))}."
+                f"{log.path}: the estimate of {', '.join(asked)} takes the torques of six joints or more that carry "
+                f"a single tool, which it does not hold. Without them: --what {next(iter(preset.data.estimates))}."
             )
         try:
             made = made_for(preset)
@@ -205,7 +205,7 @@ def _drafted(preset: Preset, log: Log, source: LogSource, what: str | Iterable[s
                     "and the torques: nori-dyn plan ROBOT --base floating --sensors inverse_dynamics."
                 )
             raise MappingError(
-                f"{log.path}: holds no {what_it_lacks}, by which {', '.join(asked)} is estimated. Without: "
+                f"{log.path}: holds no {what_it_lacks}, which the estimate of {', '.join(asked)} needs. Without: "
                 f"--what {wanted}, in Python what='{wanted}', by {by}."
             )
     tied = _by_draft(log, made, preset.data.doubts, still)

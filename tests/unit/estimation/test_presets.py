@@ -225,7 +225,7 @@ def without_torques(path):
 
 def test_a_log_of_a_legged_robot_without_torques_says_what_it_tells(tmp_path):
     with pytest.raises(
-        MappingError, match=r"holds no joint torques, by which contacts is estimated\. Without: --what motion"
+        MappingError, match=r"holds no joint torques, which the estimate of contacts needs\. Without: --what motion"
     ):
         nd.estimate(without_torques(tmp_path / "log.csv"), "go2")
 
