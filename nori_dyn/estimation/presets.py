@@ -45,7 +45,7 @@ from nori_dyn.estimation.plan import plan as make_plan
 from nori_dyn.estimation.preset_data import SCHEMA, Estimand, PresetData, VendorLog
 from nori_dyn.io.files import file_name
 from nori_dyn.io.yaml_file import read_yaml
-from nori_dyn.logs.mapping.log_mapping import LogMapping
+from nori_dyn.logs.mapping.log_mapping import LogMapping, MappingEntry
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.measurements.config_errors import config_error
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -139,6 +139,8 @@ class Preset(Shown):
             own = self._with_own(tree)
             joints: list[Any] = [*tree.joints]
             for name, limits in data.limits.items():
+                if name in locked:
+                    continue
                 joints[tree.joint(name)] = replace(joints[tree.joint(name)], limits=tuple(limits))
             I = tree.I.copy()
             for load in () if self.model is not None and is_identified(source) else data.loads:
@@ -151,6 +153,8 @@ class Preset(Shown):
             if numbered and not {*numbered} & {*tree.joint_names}:
                 raise UnknownModelNameError("joint", numbered[0], tree.joint_names, tree.name)
         except (UnknownModelNameError, InvalidConfigError) as error:
+            if isinstance(error, UnknownModelNameError) and error.name in [*data.kept]:
+                raise
             raise self._another_robot(error) from None
         except ModelError as error:
             raise ModelError(f"{error} {self._own_model}") from None
@@ -159,11 +163,13 @@ class Preset(Shown):
     def _with_own(self, tree: KinematicTree) -> tuple[RobotComponent, ...]:
         """The components of the model and of the preset: at a joint one of each type, as the model that is given says.
 
-        Those of the preset's own model are of its makers, and give way to the preset's.
+        Those of the preset's own model are of its makers, and give way to the preset's. Joints that are locked have
+        none.
         """
         if self.components is not None or not self.data.components:
             return tree.components
-        own = components_of({"components": self.data.components})
+        moving = [each for each in self.data.components if each.get("joints") not in [*self.data.locked]]
+        own = components_of({"components": moving})
         if self.model is None:
             return *_beside(own, tree.components, tree), *own
         return *tree.components, *_beside(tree.components, own, tree)
@@ -197,7 +203,20 @@ class Preset(Shown):
         fitted = self
         if self.is_bare:
             fitted = _of_model(self.data.robot[0], locked, self.data.gravity, unread, self.components)
-        return replace(fitted, data=fitted.data.model_copy(update={"locked": locked, **more}))
+        logs = {name: self._numbered(log, [*still]) for name, log in fitted.data.logs.items()}
+        return replace(fitted, data=fitted.data.model_copy(update={"locked": locked, "logs": logs, **more}))
+
+    def _numbered(self, log: VendorLog, still: Sequence[str]) -> VendorLog:
+        """A mapping of its logs where joints stand still: those that move keep their numbers and factors."""
+        if not still:
+            return log
+        moving = [name for name, j in zip(self.tree.joint_names, self.tree.joints, strict=True) if j.nv == 1]
+        joints = ["" if name in still else name for name in moving]
+        entries = [
+            each.model_copy(update={"joints": joints}) if "{joint}" in each.of and _counts(each) else each
+            for each in log.columns
+        ]
+        return log.model_copy(update={"columns": entries})
 
     @property
     def walks(self) -> bool:
@@ -337,6 +356,12 @@ def shipped_presets() -> dict[str, Path]:
 def is_preset(robot: str) -> bool:
     """Whether the name of a robot is that of a preset, shipped or a file, rather than of a model."""
     return robot in shipped_presets() or robot.endswith((".yaml", ".yml"))
+
+
+def _counts(entry: MappingEntry) -> bool:
+    """Whether an entry goes by the numbers of joints, and does not say which these are."""
+    given = entry.source, entry.value, entry.scale, entry.offset
+    return entry.joints is None and ("{k}" in str(entry.source) or any(isinstance(each, list) for each in given))
 
 
 def preset(

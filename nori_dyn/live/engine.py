@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.account import Account
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
+from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.derived import DeflectedJoints
@@ -232,15 +234,22 @@ class Engine:
         binding: where each number comes from.
         differentiate: how accelerations that nothing tells are made of velocities, see `live_derivative`; None refuses
             such streams.
+        heard: the columns of the streams, for an error to name.
 
     Raises:
         InputError: q, qd, or a reading comes from nowhere.
     """
 
-    def __init__(self, solving: Solving, binding: Binding, differentiate: Differentiate = AUTO) -> None:
+    def __init__(
+        self,
+        solving: Solving,
+        binding: Binding,
+        differentiate: Differentiate = AUTO,
+        heard: Mapping[str, Stream] = MappingProxyType({}),
+    ) -> None:
         self.binding, self._record, self._closed = binding, binding.record, solving.closed
         self.made = () if differentiate is None else binding.derivable
-        _check(binding, solving.closed, self.made)
+        _check(binding, solving.closed, self.made, heard)
         record = binding.record
         self.derivative = live_derivative(differentiate, record.tree.nv) if self.made else None
         self._deflected = DeflectedJoints(record, binding.deflections) if binding.deflections else None
@@ -339,7 +348,7 @@ def _at(names: Sequence[str], which: Booleans) -> str:
     return ", ".join(names[k] for k in np.flatnonzero(which).tolist())
 
 
-def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...]) -> None:
+def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...], heard: Mapping[str, Stream]) -> None:
     """Check that streams tell all that is needed in some contact state.
 
     Raises:
@@ -352,5 +361,4 @@ def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...])
     missing = [name for name in always if name in binding.lacking] + list(needed)
     if not missing:
         return
-    columns = {column: bound.stream for bound in binding.streams.values() for column in bound.stream.columns}
-    raise binding.lacks(missing, columns, "numbers that are needed")
+    raise binding.lacks(missing, heard, "numbers that are needed")

@@ -67,6 +67,9 @@ PLAUSIBLE = 3600.0
 SUSPICIOUS = 1e-3
 """Probability of readings that fit together as badly, below which their likeliest cause is reported."""
 
+MANY = 0.25
+"""Share of messages whose time is not later than that of the one before, above which it is reported."""
+
 REMINDER = 10
 """Periods after which the same reason for leaving samples out is reported again."""
 
@@ -263,9 +266,12 @@ class Service:
         if silent:
             self.waiting_for = f"messages on {', '.join(silent)}"
             return None
+        return bind(self._columns(), self._settings.mapping, self._record, "the live stream")
+
+    def _columns(self) -> dict[str, Stream]:
+        """The columns of all topics."""
         heard = [topic.stream for topic in self._topics.values()]
-        columns: dict[str, Stream] = {column: stream for stream in heard for column in stream.columns}
-        return bind(columns, self._settings.mapping, self._record, "the live stream")
+        return {column: stream for stream in heard for column in stream.columns}
 
     def _begin(self, binding: Binding, last: str) -> None:
         """Begin to estimate, with what was heard before on topics other than the last one.
@@ -273,7 +279,7 @@ class Service:
         Raises:
             InputError: a number that is needed is in no message.
         """
-        engine = Engine(self._solving, binding, self._settings.differentiate)
+        engine = Engine(self._solving, binding, self._settings.differentiate, self._columns())
         if not binding.streams:
             raise InputError("the mapping takes nothing from any topic, so that nothing says when to estimate")
         self.engine, engine.account = engine, self._account
@@ -306,8 +312,16 @@ class Service:
             account.streams.setdefault(topic, Counter())["lost"] += n
         if self.engine is not None and self._state is not None:
             for topic, track in self._state.tracks.items():
-                account.streams.setdefault(topic, Counter()).update(track.counts)
+                counts = account.streams.setdefault(topic, Counter())
+                counts.update(track.counts)
                 track.counts.clear()
+                back = sum(counts[wrong] for wrong in ("repeated", "out_of_order", "restarts"))
+                if back > max(1, MANY * counts["received"]):
+                    self._remind(
+                        f"times of {topic}",
+                        f"of {counts['received']:,} messages on {topic} {back:,} are of the time of the one before or "
+                        "an earlier one: do several publish there by clocks of their own, or do stamps stand still?",
+                    )
             self.engine.account = self._account
             for reason in account.skipped:
                 self._remind(reason, f"samples are left out: {self.engine.why}.")

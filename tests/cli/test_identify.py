@@ -103,8 +103,31 @@ def test_what_a_preset_knows_of_its_logs_and_its_robot_is_taken_and_goes_with_wh
     assert np.sqrt(np.mean(np.square(errors))) < 0.05
     kept = nd.tools.load_mapping("found.log.yaml")
     assert (kept.columns[2].scale, len(kept.calibration)) == (GAINS["ur10e"], 6)
-    for wrong, said in ((("--lock", "wrist"), "Did you mean 'wrist_"), (("--inertias", "refuse"), "a preset")):
+    for wrong, said in (
+        (("--lock", "wrist"), "Did you mean 'wrist_"),
+        (("--inertias", "refuse"), "a preset"),
+        (("--keep", joints[0]), "arm.urdf: unknown fixed joint to keep"),
+    ):
         assert said in plain(run("identify", "log.csv", *robot, *wrong)[2])
+
+
+def test_of_a_preset_whose_joint_is_locked_the_others_keep_their_numbers(told, here):
+    joints = [joint for joint in nd.preset("ur10e").data.order if joint]
+    _, real = changed(nd.preset("ur10e", chain(Path("arm.urdf"), joints)).fitted([joints[2]]).tree, seed=2)
+    assert real.joint_names == (*joints[:2], *joints[3:])
+    with np.load(saved_log(Path("log.npz"), real, sigma=0.05)) as log:
+        read = {name: np.insert(log[name], 2, 0.0, axis=1) for name in ("q", "qd", "tau")}
+        columns = {"timestamp": log["t"]}
+    read["current"] = read.pop("tau") / GAINS["ur10e"]
+    columns |= {f"actual_{name}_{k}": own[:, k] for name, own in read.items() for k in range(6)}
+    np.savetxt("log.csv", np.column_stack([*columns.values()]), delimiter=",", header=",".join(columns), comments="")
+    files = ("--out", "found.urdf", "--components-out", "found.yaml")
+    said = told("identify", "log.csv", "--robot", "ur10e", "--model", "arm.urdf", "--lock", joints[2], *files)
+    assert plain(said).startswith("How the columns of log.csv are read - rtde:")
+    found = nd.load_robot("found.urdf", locked=[joints[2]], components="found.yaml")
+    motions = np.random.default_rng(1).normal(size=(50, 3, 5))
+    errors = [nd.rnea(found, *motion) - nd.rnea(real, *motion) for motion in motions]
+    assert np.sqrt(np.mean(np.square(errors))) < 0.05
 
 
 def test_several_robots_have_files_of_their_own(told, run, here):

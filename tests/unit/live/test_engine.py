@@ -26,8 +26,9 @@ def made(plans, columns, closed=None, differentiate=None, lag=0, **options):
     solving = prepared(plans, RunOptions(closed=closed, **options), lag)
     record = SampleRecord.of(solving.systems, solving.contacts)
     stream = Stream("/robot", ("t", *columns), clock="t")
-    binding = bind(dict.fromkeys(stream.columns, stream), None, record)
-    return Engine(solving, binding, differentiate), State(binding)
+    heard = dict.fromkeys(stream.columns, stream)
+    binding = bind(heard, None, record)
+    return Engine(solving, binding, differentiate, heard), State(binding)
 
 
 def ticked(engine, state, t, numbers):

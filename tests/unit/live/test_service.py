@@ -99,6 +99,23 @@ def test_estimates_of_joint_states_are_published_as_joint_states(arm, inverse):
     assert rig.service.measured_from == "publishing a message"
 
 
+def test_joints_of_other_names_are_told_with_what_there_is(inverse):
+    rig = Rig(inverse)
+    rig.stand(1.0, names=("a", "b", "c"))
+    rig.run()
+    assert f"Its columns are {STATES}.header.stamp, {STATES}.position (3 columns)" in rig.lines[-1]
+
+
+def test_times_that_do_not_go_on_are_told(inverse):
+    """Of two who publish on one topic, whose clocks are 5 s apart, each goes back behind the other."""
+    rig = Rig(inverse)
+    rig.stand(*(start + 0.01 * k for k in range(20) for start in (1.0, 6.0)))
+    rig.run()
+    assert any(
+        line.startswith(f"of 40 messages on {STATES} 19 are of the time of the one before") for line in rig.lines
+    )
+
+
 def sensing(arm):
     unloaded = UNLOADED | {"links": ["link1", "link2"]}
     loaded = WRENCHES | {"links": "link3", "name": "hand", "sigma": 0.1}
