@@ -33,6 +33,7 @@ from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.mapping.binding import bind
 from nori_dyn.logs.mapping.record import CONTACT, SampleRecord
+from nori_dyn.logs.motion.differentiation import AUTO
 from nori_dyn.model.joints import Prismatic, Revolute, Spherical
 from nori_dyn.model.tree import Frame
 from nori_dyn.planning.outputs import output_columns
@@ -365,7 +366,7 @@ class Run:
         record = SampleRecord.of(solving.systems, solving.contacts)
         stream = Stream("/robot", ("t", *record.names), clock="t")
         binding = bind(dict.fromkeys(stream.columns, stream), None, record)
-        engine, state = Engine(solving, binding), State(binding)
+        engine, state = Engine(solving, binding, AUTO, stream.columns), State(binding)
         for t in self.each():
             told = [float(contact in t.closed[0]) for contact in solving.contacts]
             numbers = dict(zip(record.names, [*t.q[0], *t.qd[0], *t.y[0], *told], strict=True)) | {"t": t.t[0]}

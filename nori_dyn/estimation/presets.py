@@ -139,9 +139,8 @@ class Preset(Shown):
             own = self._with_own(tree)
             joints: list[Any] = [*tree.joints]
             for name, limits in data.limits.items():
-                if name in locked:
-                    continue
-                joints[tree.joint(name)] = replace(joints[tree.joint(name)], limits=tuple(limits))
+                if name not in locked:
+                    joints[tree.joint(name)] = replace(joints[tree.joint(name)], limits=tuple(limits))
             I = tree.I.copy()
             for load in () if self.model is not None and is_identified(source) else data.loads:
                 frame = tree.frame(load.link)
@@ -203,13 +202,11 @@ class Preset(Shown):
         fitted = self
         if self.is_bare:
             fitted = _of_model(self.data.robot[0], locked, self.data.gravity, unread, self.components)
-        logs = {name: self._numbered(log, [*still]) for name, log in fitted.data.logs.items()}
+        logs = {name: self._numbered(log, [*still]) if still else log for name, log in fitted.data.logs.items()}
         return replace(fitted, data=fitted.data.model_copy(update={"locked": locked, "logs": logs, **more}))
 
     def _numbered(self, log: VendorLog, still: Sequence[str]) -> VendorLog:
         """A mapping of its logs where joints stand still: those that move keep their numbers and factors."""
-        if not still:
-            return log
         moving = [name for name, j in zip(self.tree.joint_names, self.tree.joints, strict=True) if j.nv == 1]
         joints = ["" if name in still else name for name in moving]
         entries = [

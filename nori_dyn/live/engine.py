@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,11 +22,10 @@ from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.account import Account
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
-from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.derived import DeflectedJoints
-from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
+from nori_dyn.logs.motion.differentiation import Differentiate
 from nori_dyn.measurements.contacts import COLLISION, CONTACT, TOUCH_POINT, ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
@@ -240,13 +238,7 @@ class Engine:
         InputError: q, qd, or a reading comes from nowhere.
     """
 
-    def __init__(
-        self,
-        solving: Solving,
-        binding: Binding,
-        differentiate: Differentiate = AUTO,
-        heard: Mapping[str, Stream] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, solving: Solving, binding: Binding, differentiate: Differentiate, heard: Iterable[str]) -> None:
         self.binding, self._record, self._closed = binding, binding.record, solving.closed
         self.made = () if differentiate is None else binding.derivable
         _check(binding, solving.closed, self.made, heard)
@@ -348,7 +340,7 @@ def _at(names: Sequence[str], which: Booleans) -> str:
     return ", ".join(names[k] for k in np.flatnonzero(which).tolist())
 
 
-def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...], heard: Mapping[str, Stream]) -> None:
+def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...], heard: Iterable[str]) -> None:
     """Check that streams tell all that is needed in some contact state.
 
     Raises:

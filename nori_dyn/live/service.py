@@ -67,9 +67,6 @@ PLAUSIBLE = 3600.0
 SUSPICIOUS = 1e-3
 """Probability of readings that fit together as badly, below which their likeliest cause is reported."""
 
-MANY = 0.25
-"""Share of messages whose time is not later than that of the one before, above which it is reported."""
-
 REMINDER = 10
 """Periods after which the same reason for leaving samples out is reported again."""
 
@@ -266,12 +263,9 @@ class Service:
         if silent:
             self.waiting_for = f"messages on {', '.join(silent)}"
             return None
-        return bind(self._columns(), self._settings.mapping, self._record, "the live stream")
-
-    def _columns(self) -> dict[str, Stream]:
-        """The columns of all topics."""
         heard = [topic.stream for topic in self._topics.values()]
-        return {column: stream for stream in heard for column in stream.columns}
+        columns: dict[str, Stream] = {column: stream for stream in heard for column in stream.columns}
+        return bind(columns, self._settings.mapping, self._record, "the live stream")
 
     def _begin(self, binding: Binding, last: str) -> None:
         """Begin to estimate, with what was heard before on topics other than the last one.
@@ -279,7 +273,8 @@ class Service:
         Raises:
             InputError: a number that is needed is in no message.
         """
-        engine = Engine(self._solving, binding, self._settings.differentiate, self._columns())
+        heard = [column for topic in self._topics.values() for column in topic.stream.columns]
+        engine = Engine(self._solving, binding, self._settings.differentiate, heard)
         if not binding.streams:
             raise InputError("the mapping takes nothing from any topic, so that nothing says when to estimate")
         self.engine, engine.account = engine, self._account
@@ -312,11 +307,10 @@ class Service:
             account.streams.setdefault(topic, Counter())["lost"] += n
         if self.engine is not None and self._state is not None:
             for topic, track in self._state.tracks.items():
-                counts = account.streams.setdefault(topic, Counter())
+                counts, back = account.streams.setdefault(topic, Counter()), track.counts.total() - track.counts["late"]
                 counts.update(track.counts)
                 track.counts.clear()
-                back = sum(counts[wrong] for wrong in ("repeated", "out_of_order", "restarts"))
-                if back > max(1, MANY * counts["received"]):
+                if back > max(1, counts["received"] // 4):
                     self._remind(
                         f"times of {topic}",
                         f"of {counts['received']:,} messages on {topic} {back:,} are of the time of the one before or "

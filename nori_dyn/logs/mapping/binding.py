@@ -427,7 +427,7 @@ class Binding:
         needed, given = set(self.record.systems[state].measurement_names), {*made, *self.deflections}
         return tuple(name for name in self.lacking if name in needed and name not in given)
 
-    def lacks(self, names: Sequence[str], columns: Mapping[str, Stream], of: str) -> InputError:
+    def lacks(self, names: Sequence[str], columns: Iterable[str], of: str) -> InputError:
         """The error of numbers that are needed, and that a log or a stream has no columns for.
 
         Args:
