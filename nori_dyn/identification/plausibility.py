@@ -32,7 +32,7 @@ FEW = 0.5
 """Share of the combinations below which a log identifies few, and these are listed."""
 
 LISTED = 8
-"""Most combinations that are listed in a sentence."""
+"""Most combinations, or links, that are listed in a sentence."""
 
 LOOKS = 8
 """Configurations at which the inertia that joints feel is looked at."""
@@ -48,6 +48,9 @@ ROUNDING = 1e-6
 
 LATE = 0.02
 """Share of a reading's residual, squared, that its delay has to explain."""
+
+FAR, SEVERAL = 30.0, 3
+"""By how much a prior is widened that is far from what logs say; and of how many links at least a load is not why."""
 
 NUMBER = r"(?<!\w)\d[\d.,e-]*"
 """A number in a sentence, which is none in a name, as of joint1."""
@@ -240,11 +243,22 @@ def unlikely_masses(parameters: Parameters, values: Floats) -> Iterator[str]:
 def contradicted_priors(checks: Sequence[PriorCheck]) -> Iterator[str]:
     """Yield a sentence for each link, and each other parameter, of which logs contradict the prior.
 
+    Where these are several links, and far from the model, no load is why.
+
     Args:
         checks: tests of the priors.
     """
+    far = {each.of: each.widened for each in checks if each.widened > FAR}
+    if len(far) < SEVERAL:
+        far = {}
+    else:
+        yield (
+            f"The logs contradict all that the model says of {listed([*far], LISTED)}: their standard deviations are "
+            f"multiplied by up to {number(max(far.values()))}. No load does that: signs, units, the order of joints or "
+            "the motion of the base are wrong, more likely than the model. Use nothing of this until that is clear."
+        )
     for each in checks:
-        if each.widened > 1.0:
+        if each.widened > 1.0 and each.of not in far:
             yield (
                 f"The logs contradict the prior of '{each.of}': chi-square {number(each.chi_square)} for "
                 f"{each.freedoms} degrees of freedom. Its standard deviations are multiplied by "

@@ -6,13 +6,15 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.parameters import Parameters, ten_of, with_presliding
-from nori_dyn.identification.plausibility import late_readings, unlikely_masses
+from nori_dyn.identification.plausibility import contradicted_priors, late_readings, unlikely_masses
+from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.tables import number, spaced
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.unit.identification.inertias import pseudo_inertia_of
 from tests.unit.identification.simulated import ARM, changed, motion, saved_log
+from tests.words import plain
 
 
 @pytest.fixture(scope="module")
@@ -312,6 +314,16 @@ def test_a_payload_that_the_model_lacks_is_found_by_the_parameters_of_its_link(t
     text = " ".join(str(found).split())
     assert f"The logs contradict the prior of '{hand}': chi-square" in text
     assert "loaded, load_on (--loaded, --load-on)" in text
+
+
+def test_several_links_far_from_the_model_are_told_at_once_and_no_load_is_blamed():
+    far = [PriorCheck(f"link{k}", 1e9, 10, 20000.0 / k) for k in (1, 2, 3)]
+    near = PriorCheck("hand", 200.0, 10, 5.0)
+    first, second = contradicted_priors([*far, near])
+    assert "all that the model says of link1, link2, link3" in plain(first)
+    assert "by up to 20,000. No load does that:" in plain(first)
+    assert "'hand'" in second
+    assert all("a load is identified" in each.lower() for each in contradicted_priors([*far[:2], near]))
 
 
 def test_a_prior_that_logs_do_not_contradict_stays(tmp_path, arm):
