@@ -122,12 +122,14 @@ class RobotOptions:
         """The preset of a robot, which loads it so.
 
         Raises:
-            NoriError: what `nd.preset` and `Preset.tree` refuse; a joint to lock that the robot does not have.
+            NoriError: what `nd.preset` and `Preset.tree` refuse; a joint to lock, or to keep, that is none there.
         """
         given = self.keywords()
         found = nd.preset(name, model, given.get("gravity"), given.get("components"))
         for joint in self.lock or ():
             found.tree.joint(joint)
+        if "kept" in given:
+            nd.load_robot(found.source, kept=given["kept"], inertias="nearest")
         return found.fitted(self.lock or (), **{one: given[one] for one in ("base", "kept") if one in given})
 
     def load(self, robot: str) -> nd.KinematicTree:

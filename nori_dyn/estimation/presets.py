@@ -152,8 +152,6 @@ class Preset(Shown):
             if numbered and not {*numbered} & {*tree.joint_names}:
                 raise UnknownModelNameError("joint", numbered[0], tree.joint_names, tree.name)
         except (UnknownModelNameError, InvalidConfigError) as error:
-            if isinstance(error, UnknownModelNameError) and error.name in [*data.kept]:
-                raise
             raise self._another_robot(error) from None
         except ModelError as error:
             raise ModelError(f"{error} {self._own_model}") from None
@@ -167,8 +165,7 @@ class Preset(Shown):
         """
         if self.components is not None or not self.data.components:
             return tree.components
-        moving = [each for each in self.data.components if each.get("joints") not in [*self.data.locked]]
-        own = components_of({"components": moving})
+        own = tuple(_moving(components_of({"components": self.data.components}), self.data.locked))
         if self.model is None:
             return *_beside(own, tree.components, tree), *own
         return *tree.components, *_beside(tree.components, own, tree)
@@ -322,6 +319,18 @@ class Preset(Shown):
             return make_plan(self.of(what).tree, self.sensors(what), self.estimand(what).outputs)
         except SensorConfigError as error:
             raise self._another_robot(error) from None
+
+
+def _moving(components: Iterable[RobotComponent], locked: Collection[str]) -> Iterator[RobotComponent]:
+    """Yield components, without joints that they name and that are locked: on these none can act."""
+    for one in components:
+        selected = one.joints if isinstance(one, OnJoints) else None
+        named = [selected] if isinstance(selected, str) else selected
+        left = [name for name in named if name not in locked] if isinstance(named, list) else named
+        if left == named:
+            yield one
+        elif left and isinstance(one, OnJoints):
+            yield one.with_coefficients(left, {})
 
 
 def _beside(

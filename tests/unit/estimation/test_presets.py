@@ -467,6 +467,9 @@ estimates: {torques: {about: torques, sensors: inverse_dynamics, outputs: [tau]}
     assert torques(tmp_path / "found.urdf", False) == [0.0, 0.0]
     bare = nd.preset(tmp_path / "found.urdf", components=tmp_path / "found.yaml").tree
     assert nd.rnea(bare, np.zeros(2), np.ones(2), np.zeros(2)).tolist() == [0.5, 7.0]
+    (tmp_path / "swing.yaml").write_text(text.replace("joints: all, viscous", "joints: [hinge, wrist], viscous"))
+    locked = nd.preset(tmp_path / "swing.yaml").fitted(["wrist"]).tree
+    assert nd.rnea(locked, np.zeros(1), np.ones(1), np.ones(1)).tolist() == [4.0]
 
 
 def test_names_that_are_unknown_are_told_with_those_that_are(tmp_path):
